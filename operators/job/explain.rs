@@ -357,7 +357,10 @@ fn subject(cell: &CellLine<'_>) -> String {
         },
         Some(LineKey::Texts { parts, .. }) => {
             let parts: Vec<String> = parts.iter().map(|part| format!("{part:?}")).collect();
-            format!(" for the key {}", parts.join(" and "))
+            match cell.rollup {
+                true => format!(" for all keys that begin with {}", parts.join(" and ")),
+                false => format!(" for the key {}", parts.join(" and ")),
+            }
         }
     };
     let total = match cell.total.as_deref() {

@@ -48,8 +48,9 @@ impl Additive {
     /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than
     /// `spend`.
     ///
-    /// Gaussian: `rho = L2^2 / 2 sigma^2`. Laplace: pure `epsilon = L1 / b`, and in zCDP the sum over the
-    /// `L0` cells of what each costs when it moves by `Linf`.
+    /// Gaussian: `rho = L2^2 / 2 sigma^2`. Laplace: pure `epsilon = L1 / b`, and in zCDP `L1 / Linf` times the cost of a cell that
+    /// moves by `Linf`. The cost of a cell is convex in its move, and 0 without one, so that of a smaller move is at
+    /// most a proportionate part.
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
             let remedy = "a bound by which one person moves the answer by at most 2^40";
@@ -62,9 +63,10 @@ impl Additive {
                 Err(Invalid::new("delta", InvalidKind::Missing, remedy))
             }
             (Family::Gaussian, Spend::Rho(rho)) => {
-                // Every vector here moves by Linf in each of L0 cells, and cells add up.
-                let price =
-                    accounting::DiscreteGaussianCost::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
+                // Costs add up, and are as the squares of moves.
+                let largest = moved.linf().checked_mul(moved.linf()).ok_or_else(|| unproved("rho"))?;
+                let cell = a_cell(rho, (moved.l2_squared(), largest));
+                let price = accounting::DiscreteGaussianCost::for_rho(cell, most(moved.linf())?)?;
                 let law = noise::DiscreteGaussian::with_sigma(price.sigma())?;
                 if !gaussian_holds(rho, moved.l2_squared(), law.variance()) {
                     return Err(unproved("rho"));
@@ -81,8 +83,8 @@ impl Additive {
                 Ok(Additive(Priced::Laplace(price, law)))
             }
             (Family::Laplace, Spend::Rho(rho)) => {
-                let price =
-                    accounting::DiscreteLaplaceCost::for_rho(a_cell(rho, moved), most(moved.linf())?)?;
+                let cell = a_cell(rho, (moved.l1(), moved.linf()));
+                let price = accounting::DiscreteLaplaceCost::for_rho(cell, most(moved.linf())?)?;
                 let law = noise::DiscreteLaplace::new(price.scale())?;
                 Ok(Additive(Priced::Laplace(price, law)))
             }
@@ -140,12 +142,18 @@ impl Additive {
     }
 }
 
-/// Returns the most that each of the changed cells may cost, rounded down.
-fn a_cell(rho: BudgetUnits, moved: &Sensitivity) -> f64 {
-    let (all, cells) = (rho.to_float_down(), moved.l0() as f64);
-    let cell = all / cells;
+/// Returns the most that the cell with the largest move may cost, rounded down, where all moves together cost `all / largest`
+/// times as much.
+fn a_cell(rho: BudgetUnits, (all, largest): (u128, u128)) -> f64 {
+    let spend = rho.to_float_down();
+    if !all.is_multiple_of(largest.max(1)) {
+        // Four roundings, each of at most 1.2e-16 of the quotient.
+        return (spend * largest as f64 / all as f64) * (1.0 - 1e-15);
+    }
+    let cells = (all / largest.max(1)) as f64;
+    let cell = spend / cells;
     // At most 2^31 cells, exact in a float; a fused product has the sign of the exact one.
-    if cell.mul_add(cells, -all) <= 0.0 { cell } else { cell.next_down() }
+    if cell.mul_add(cells, -spend) <= 0.0 { cell } else { cell.next_down() }
 }
 
 /// `l2^2 / 2 variance <= rho`, exactly.

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::additive::Additive;
+#[cfg(doc)]
+use super::keys::Key;
 use super::ranks::Quantile;
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
@@ -225,6 +227,10 @@ impl Coordinate {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum EstimatesPerKey {
     One,
+    /// One. Those behind this number of cells are of the level above, whose noises are the second half.
+    Levels {
+        keys: usize,
+    },
     /// One for each noise.
     Quantiles,
     /// One for each of these. Each has a noise of its own, and behind them comes what all have in common.
@@ -275,7 +281,7 @@ impl EstimateFormat {
     /// Returns the number of estimates of a key.
     pub(super) fn each(&self) -> usize {
         match &self.each {
-            EstimatesPerKey::One => 1,
+            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } => 1,
             EstimatesPerKey::Quantiles => self.noise.len(),
             EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys { coordinates, .. } => {
                 coordinates.len()
@@ -289,14 +295,32 @@ impl EstimateFormat {
             EstimatesPerKey::OfKeys { coordinates, .. } => {
                 self.noise.len() / (coordinates.len() + 1) * coordinates.len()
             }
+            EstimatesPerKey::Levels { .. } => 2,
             _ => self.each(),
         }
+    }
+
+    /// Returns the place of a cell among those with different noises.
+    pub(super) fn place_of(&self, cell: usize) -> usize {
+        match &self.each {
+            EstimatesPerKey::Levels { keys } => usize::from(cell >= *keys),
+            _ => cell % self.different().max(1),
+        }
+    }
+
+    /// Returns true if a cell is of the level above.
+    pub(super) fn is_above(&self, cell: usize) -> bool {
+        matches!(self.each, EstimatesPerKey::Levels { keys } if cell >= keys)
     }
 
     /// The noise of one of them.
     pub(super) fn noise_of(&self, place: usize) -> Vec<Noised> {
         match &self.each {
             EstimatesPerKey::One => self.noise.clone(),
+            EstimatesPerKey::Levels { .. } => {
+                let numbers = self.noise.len() / 2;
+                self.noise.iter().skip(place * numbers).take(numbers).copied().collect()
+            }
             EstimatesPerKey::Quantiles => self.noise.get(place).copied().into_iter().collect(),
             EstimatesPerKey::Coordinates(coordinates) => {
                 let own = self.noise.get(place).into_iter();
@@ -328,7 +352,7 @@ impl<K, T> Answer<K, T> {
 
     /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's,
     /// for a mean. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
-    /// then the count's.
+    /// then the count's. Where the [parents](Key::parent) of keys are released too, their noises follow.
     pub fn noise(&self) -> &[Noised] {
         &self.format.noise
     }

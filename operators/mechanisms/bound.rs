@@ -242,6 +242,20 @@ impl Sensitivity {
         })
     }
 
+    /// The vector of sums over disjoint sets of cells, of which a unit changes at most `cells`, and which at worst hold these
+    /// numbers of the cells that it changes by `linf` each, in descending order.
+    pub(super) fn gathered(self, cells: u128, filled: &[u128]) -> Result<Sensitivity, Invalid> {
+        let times = |a: u128, b: u128| a.checked_mul(b).ok_or_else(overflow);
+        let plus = |a: u128, b: u128| a.checked_add(b).ok_or_else(overflow);
+        let most = self.linf;
+        let (l1, l2_squared) = filled.iter().try_fold((0, 0), |(l1, squares), filled| {
+            let moved = times(*filled, most)?;
+            Ok::<_, Invalid>((plus(l1, moved)?, plus(squares, times(moved, moved)?)?))
+        })?;
+        let linf = times(filled.first().copied().unwrap_or_default(), most)?;
+        Ok(Sensitivity { l0: cells, linf, l1, l2_squared, ..self })
+    }
+
     /// The two vectors laid end to end, where a unit that is in one is in the other too.
     pub(super) fn beside(self, other: Sensitivity) -> Result<Sensitivity, Invalid> {
         let plus = |a: u128, b: u128| a.checked_add(b).ok_or_else(overflow);

@@ -28,6 +28,12 @@ pub trait Key: Ord + Clone + Send + Sync + Serialize + DeserializeOwned + 'stati
         None
     }
 
+    /// Returns the key of the level above, in which a statistic that is [rolled up](super::Total::rollup) adds up all keys that
+    /// have the same parent. A parent is no key of the statistic itself.
+    fn parent(&self) -> Option<Self> {
+        None
+    }
+
     /// Returns true if it stands for no key at all. A record that has it counts nowhere, and takes no place
     /// from its person's others.
     fn is_absent(&self) -> bool {

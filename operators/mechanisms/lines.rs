@@ -64,7 +64,7 @@ pub trait ReleaseLines {
 /// An answer that is found by its rank says `"insufficient":true` behind its interval where there were too
 /// few people, and its noise what is promised of the rank ([`Ranks`]); quantiles say `"q":0.5` before their
 /// value, and have a line each; so have the coordinates of a vector, which say `"of":"price"`, or their place
-/// from 0. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
+/// from 0. The total of a [parent](Key::parent) says `"rollup":true` behind its key. There is no `key` where there are no others ([`Label::Whole`]). A mean has two noises,
 /// `"noise":[{"number":"sum",..},{"number":"records",..}]`, the first of which says by how much it is above
 /// the least of an unbiased mean ([`Noised::over_bound`]); a variance has a third between them, of `"squares"`,
 /// and a ratio has those of `"sum"` and `"per"`, and both ends open where the sum below may be 0. A running total says `"total":"so far"` or
@@ -102,7 +102,10 @@ impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
                 Label::Text(key) => field(&mut text, "key", &*key),
                 Label::Texts(parts) => field(&mut text, "key", &parts),
             }
-            let of = place % afters.len();
+            if self.format.is_above(place) {
+                field(&mut text, "rollup", &true);
+            }
+            let of = self.format.place_of(place);
             let point = self.which(of, &mut text);
             text.extend_from_slice(b",\"value\":");
             estimate.value.put(point, &mut text);
@@ -129,7 +132,7 @@ impl<K, T> Answer<K, T> {
     /// Says which of a key's estimates it is, where it has several, and where its point stands.
     fn which(&self, place: usize, text: &mut Vec<u8>) -> DecimalPoint {
         match &self.format.each {
-            EstimatesPerKey::One => {}
+            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } => {}
             EstimatesPerKey::Quantiles => {
                 if let Some(Ranks::Within { quantile, .. }) =
                     self.format.noise.get(place).and_then(|noise| noise.ranks)

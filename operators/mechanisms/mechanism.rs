@@ -200,6 +200,8 @@ pub(super) fn parameters<K: Key>(
         DecimalPoint::WHOLE => form,
         point => form.text("point").number(point.count().into()),
     };
+    // A level above has one form: the parents follow from the keys.
+    let form = if stated.families.is_some() { form.text("rollup") } else { form };
     match &stated.also {
         None => form.finish(),
         Some(also) => form.text("also").digest(also).finish(),

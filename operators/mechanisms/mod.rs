@@ -109,6 +109,7 @@ mod ratio;
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command alone reads the rest of a line"))]
 pub(crate) mod release_line;
 mod released;
+mod rollup;
 pub mod running;
 mod selection;
 mod shaped;

@@ -11,11 +11,12 @@ use super::keys::Key;
 use super::mechanism::parameters;
 use super::mechanism::{Drawn, Prepared};
 use super::released::ReleasedValue;
+use super::rollup::{self, Families, Level};
 use super::selection::Threshold;
 use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
 use super::statistic::{Cell, Cells, Summary};
-use super::statistic::{KeyedStatistic, Mean, MeasureKind, Statistic, Total};
+use super::statistic::{KeyedStatistic, Mean, MeasureKind, Total};
 use crate::accounting::ReleaseCost;
 use crate::canonical::Digest;
 use crate::invalid::Invalid;
@@ -34,6 +35,8 @@ use crate::noise::NoiseSource;
 pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
+    /// The numbers of the level above, and what its sensitivity depends on.
+    above: Option<(N, Families)>,
     format: EstimateFormat,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
@@ -44,7 +47,7 @@ pub struct Noisy<K, N> {
 /// A form of released numbers. It is apart from them because the type of an answer is public.
 pub trait NumberForm: Send + Sync + 'static {
     /// The totals of a key that are needed.
-    type Cell: Summary;
+    type Cell: Summary + Clone;
 
     /// A whole number, or a mean.
     type Number: Send + 'static;
@@ -85,36 +88,46 @@ pub(super) trait Numbers: NumberForm {
     ) -> Vec<Estimate<Self::Number>>;
 }
 
-/// `numbers` is given what there is to spend on the numbers, and whether one draw both selects and releases.
+/// `numbers` is given what there is to spend on the numbers, whether one draw both selects and releases, and the level that they
+/// are of.
 pub(super) fn settled<K: Key, N: Numbers>(
     asked: &UncheckedNoise,
     stated: &KeyedStatistic<'_, K>,
-    numbers: impl FnOnce(Spend, bool) -> Result<N, Invalid>,
+    numbers: impl Fn(Spend, bool, Level<'_>) -> Result<N, Invalid>,
 ) -> Result<Noisy<K, N>, Invalid> {
     let (spend, confidence) = (asked.spend()?, asked.confidence()?);
     let discovers = stated.keys.discovers();
     let shared = discovers && stated.counts_people;
     let (selecting, releasing) =
         if discovers && !shared { spend.split(asked.selecting()?) } else { (spend, spend) };
-    let numbers = numbers(releasing, shared)?;
+    let (numbers, above) = match stated.families {
+        None => (numbers(releasing, shared, Level::Only)?, None),
+        Some(families) => {
+            let (own, rest) = releasing.split(rollup::OF_KEYS);
+            let above = numbers(rest, false, Level::Parents(families))?;
+            (numbers(own, shared, Level::Keys)?, Some((above, families.clone())))
+        }
+    };
     let person = Sensitivity::each(stated.limits, 1)?;
     let selection = Selection::new(stated.keys, stated.limits.keys(), || {
         let people = numbers.people().filter(|_| shared).cloned();
         people.map_or_else(|| Additive::within(asked.family, selecting, &person), Ok)
     })?;
     let delta = delta(stated.keys)?;
+    let levels = || std::iter::once(&numbers).chain(above.as_ref().map(|(above, _)| above));
     Ok(Noisy {
         selection,
         format: EstimateFormat {
-            noise: numbers.noise(stated.point),
+            noise: levels().flat_map(|of| of.noise(stated.point)).collect(),
             point: stated.point,
             confidence,
-            each: numbers.each(),
+            each: if above.is_some() { EstimatesPerKey::Levels { keys: 0 } } else { numbers.each() },
             of: None,
             bounded: stated.is_bounded(),
         },
-        reaches: numbers.reaches(stated.point),
+        reaches: levels().flat_map(|of| of.reaches(stated.point)).collect(),
         numbers,
+        above,
         cost: spend.cost_with(person.neighbours(), delta, (stated.cut, asked.family == Family::Gaussian))?,
         parameters: parameters(asked, spend, delta, stated),
     })
@@ -123,13 +136,37 @@ pub(super) fn settled<K: Key, N: Numbers>(
 impl<K: Key, N> Noisy<K, N> {
     /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
     pub fn noise(&self) -> &[Noised] {
-        &self.format.noise
+        &self.format.noise[..self.numbers()]
+    }
+
+    /// The noise of each number of the level above, if that is released too.
+    pub fn noise_above(&self) -> &[Noised] {
+        &self.format.noise[self.numbers()..]
+    }
+
+    /// Returns the distance by which one unit moves the numbers of the level above, from that of the keys' numbers.
+    #[cfg(feature = "cli")]
+    pub(crate) fn sensitivity_above(&self, each: &Sensitivity) -> Option<Sensitivity> {
+        let (_, families) = self.above.as_ref()?;
+        Level::Parents(families).moved(each).ok()
+    }
+
+    /// Returns the number of noised numbers of a level.
+    fn numbers(&self) -> usize {
+        let all = self.format.noise.len();
+        if self.above.is_some() { all / 2 } else { all }
     }
 
     /// Returns the half-width of each number's interval, in released units: those of a mean hold together.
     #[cfg(feature = "cli")]
     pub(crate) fn reaches(&self) -> &[f64] {
-        &self.reaches
+        &self.reaches[..self.numbers().min(self.reaches.len())]
+    }
+
+    /// Returns the same of the level above.
+    #[cfg(feature = "cli")]
+    pub(crate) fn reaches_above(&self) -> &[f64] {
+        &self.reaches[self.numbers().min(self.reaches.len())..]
     }
 
     /// The least noised number of people with which a key becomes public, where keys are discovered.
@@ -175,9 +212,16 @@ impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
         state: Option<&[u8]>,
         noise: &mut NoiseSource,
     ) -> Drawn<Answer<K, N::Number>> {
+        let sums = self.above.as_ref().map(|(above, _)| (above, rollup::sums(exact.iter())));
         let mut rows = self.selection.rows(exact, state, noise);
         let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);
-        rows.drawn(estimates, self.format.clone())
+        let Some((above, sums)) = sums else { return rows.drawn(estimates, self.format.clone()) };
+        let mut parents = rollup::rows(&rows.rows, sums);
+        let totals = above.estimates(&mut parents, None, noise);
+        let each = EstimatesPerKey::Levels { keys: estimates.len() };
+        let mut drawn = rows.drawn(estimates, EstimateFormat { each, ..self.format.clone() });
+        drawn.answer.cells.extend(parents.into_iter().map(|row| row.key).zip(totals));
+        drawn
     }
 }
 
@@ -194,8 +238,8 @@ pub struct Totals {
 }
 
 pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
-    settled(asked, &total.stated(), |spend, shared| {
-        let noise = Additive::within(asked.family, spend, &total.sensitivity())?;
+    settled(asked, &total.stated(), |spend, shared, level| {
+        let noise = Additive::within(asked.family, spend, &level.moved(total.key_sensitivity())?)?;
         let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
         Ok(Totals { measure: total.measure(), number: total.measures(), column })
     })
@@ -252,14 +296,16 @@ pub struct Means {
 
 pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
     let stated = KeyedStatistic { cut: mean.cut(asked.counting()?), ..mean.stated() };
-    settled(asked, &stated, |spend, shared| {
+    settled(asked, &stated, |spend, shared, level| {
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
-        let counts = Additive::within(asked.family, counting, mean.count_sensitivity())?;
-        let sums = Additive::within(asked.family, summing, mean.sum_sensitivity())?;
+        let counts = Additive::within(asked.family, counting, &level.moved(mean.count_sensitivity())?)?;
+        let sums = Additive::within(asked.family, summing, &level.moved(mean.sum_sensitivity())?)?;
+        // The bound is for a price that is not shared with another level.
+        let over = over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend);
         Ok(Means {
             range: *mean.range(),
-            over_bound: over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend),
+            over_bound: over.filter(|_| level.is_only()),
             counts: NoisedColumn::new(counts, shared, each)?,
             sums: NoisedColumn::new(sums, false, each)?,
         })

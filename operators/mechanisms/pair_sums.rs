@@ -84,6 +84,9 @@ pub trait PairStatistic: Statistic + Clone {
     /// Returns the keys.
     fn keys(&self) -> &Keys<Self::Key>;
 
+    /// Returns true if the parents of keys are released too.
+    fn is_rolled_up(&self) -> bool;
+
     /// Returns the contribution of one person to a key: of the first `per_key` of these values, each clamped.
     fn contribution(&self, values: &[Self::Value]) -> PairSums;
 }
@@ -100,6 +103,10 @@ macro_rules! pairs {
 
             fn keys(&self) -> &Keys<K> {
                 self.stated().keys
+            }
+
+            fn is_rolled_up(&self) -> bool {
+                self.stated().families.is_some()
             }
 
             #[inline]

@@ -7,6 +7,7 @@ use super::keys::{Key, Keys};
 use super::mechanism::{Mechanism, Sealed};
 use super::noisy::{Noisy, NumberForm, Numbers, settled};
 use super::pair_sums::PairSums;
+use super::rollup::Families;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
 use super::spend::Cut;
 use super::statistic::{Cells, KeyedStatistic, Statistic};
@@ -30,6 +31,7 @@ pub struct Ratio<K> {
     keys: Keys<K>,
     sums: [Sensitivity; 2],
     joint: Sensitivity,
+    families: Option<Families>,
     points: [DecimalPoint; 2],
 }
 
@@ -44,7 +46,18 @@ impl<K: Key> Ratio<K> {
         let (upper, lower) = (Sensitivity::each(&limits, upper)?, Sensitivity::each(&limits, lower)?);
         let joint = upper.beside(lower)?;
         let points = [DecimalPoint::WHOLE; 2];
-        Ok(Ratio { ranges, limits, keys, sums: [upper, lower], joint, points })
+        Ok(Ratio { ranges, limits, keys, sums: [upper, lower], joint, families: None, points })
+    }
+
+    /// Releases the ratio of each [parent](Key::parent) of its keys too, over the records of all of them: see
+    /// [`Total::rollup`](super::Total::rollup).
+    ///
+    /// # Errors
+    /// As [`Total::rollup`](super::Total::rollup).
+    pub fn rollup(self) -> Result<Ratio<K>, Invalid> {
+        let families = Families::of(&self.keys)?;
+        let joint = families.beside(self.joint, &self.sums)?;
+        Ok(Ratio { joint, families: Some(families), ..self })
     }
 
     /// Sets the decimal points of both values and ranges.
@@ -68,6 +81,9 @@ impl<K: Key> Ratio<K> {
     /// Returns the additional cost of a part of a person: another record in the place of each may move a sum by the width
     /// of its range, where that is more than its farther end.
     pub(crate) fn cut(&self) -> Cut {
+        if self.families.is_some() {
+            return Cut::two_steps(&self.limits);
+        }
         let listed = self.keys.listed().map(|keys| keys.len());
         let [upper, lower] = self.ranges.map(|range| {
             let same = range.reach().max(range.width());
@@ -111,6 +127,7 @@ impl<K: Key> Ratio<K> {
             point: DecimalPoint::WHOLE,
             counts_people: false,
             cut: self.cut(),
+            families: self.families.as_ref(),
             also: Some(form.finish()),
         }
     }
@@ -220,11 +237,12 @@ pub struct Ratios {
 }
 
 pub(super) fn ratios<K: Key>(asked: &UncheckedNoise, ratio: &Ratio<K>) -> Result<NoisyRatios<K>, Invalid> {
-    settled(asked, &ratio.stated(), |spend, _| {
+    settled(asked, &ratio.stated(), |spend, _, level| {
         let (upper, lower) = spend.split(UPPER);
         let each = (1.0 + asked.confidence()?) / 2.0;
         let column = |spend, sensitivity| {
-            NoisedColumn::new(Additive::within(asked.family, spend, sensitivity)?, false, each)
+            let moved = level.moved(sensitivity)?;
+            NoisedColumn::new(Additive::within(asked.family, spend, &moved)?, false, each)
         };
         Ok(Ratios {
             quotient: ratio.quotient(),

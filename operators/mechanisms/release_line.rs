@@ -75,6 +75,8 @@ pub(crate) struct AnswerLine<'a> {
 #[derive(Debug)]
 pub(crate) struct CellLine<'a> {
     pub(crate) key: Option<LineKey<'a>>,
+    /// True if the key is a parent of others, and the number the total of all of them.
+    pub(crate) rollup: bool,
     /// The fraction of the quantile, if it is one.
     pub(crate) q: Option<&'a str>,
     /// The name of the coordinate of a vector, or its place from 0.
@@ -157,6 +159,18 @@ impl RankInterval {
 }
 
 impl CellLine<'_> {
+    /// Returns the key as one text. That of a parent is its list in JSON, in which no comma has a space behind it, so that it is
+    /// the text of no key of several parts.
+    pub(crate) fn key_text(&self) -> Option<Cow<'_, str>> {
+        Some(match self.key.as_ref()? {
+            LineKey::Texts { parts, .. } if self.rollup => {
+                let list = serde_json::to_string(parts).unwrap_or_default();
+                list.replace(", ", ",\\u0020").into()
+            }
+            key => key.text().into(),
+        })
+    }
+
     pub(crate) fn ranked(&self) -> Option<RankInterval> {
         match self.noise.iter().find_map(CellNoise::ranked) {
             // The open end says on which side of the value the exact one is.
@@ -302,6 +316,7 @@ struct LineFields<'a> {
     version: Option<LineWindow<'a>>,
     #[serde(borrow)]
     key: Option<&'a RawValue>,
+    rollup: Option<bool>,
     #[serde(borrow)]
     q: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -406,6 +421,7 @@ impl<'a> LineFields<'a> {
         };
         Some(CellLine {
             key: self.key.map(LineKey::read).transpose().ok()?,
+            rollup: self.rollup.unwrap_or(false),
             q: number(self.q),
             of: self.of.map(LineKey::read).transpose().ok()?,
             value: number(self.value),

@@ -145,6 +145,15 @@ impl Cut {
         Cut { epsilon: moved(length), gaussian: moved(square), rho }.of(limits)
     }
 
+    /// Sums of such numbers over sets of keys. A part may move all of them from one set to another: no farther than the
+    /// whole person moves both where numbers have one sign, and by two steps otherwise.
+    pub(super) fn of_parents(limits: &ContributionBound, has_one_sign: bool) -> Cut {
+        match has_one_sign {
+            true => Cut { epsilon: 2 * ONE, gaussian: 2 * ONE, rho: 2 * ONE }.of(limits),
+            false => Cut::two_steps(limits),
+        }
+    }
+
     /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's
     /// records in a key may give way to others of the opposite sign, which moves the sum by twice as much and
     /// the count not at all.

@@ -11,10 +11,11 @@ use super::answer::DecimalPoint;
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
 use super::pair_sums::PairSums;
+use super::rollup::Families;
 use super::spend::Cut;
 use crate::accounting::PrivacyUnit;
 use crate::canonical::Digest;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::mechanism::Sealed;
 
 /// A question about a window. Sealed: how far one person moves an answer is computed here, and not stated
@@ -34,7 +35,9 @@ pub struct Total<K> {
     measure: MeasureKind,
     limits: ContributionBound,
     keys: Keys<K>,
-    sensitivity: Sensitivity,
+    each: Sensitivity,
+    joint: Sensitivity,
+    families: Option<Families>,
     point: DecimalPoint,
 }
 
@@ -67,6 +70,8 @@ pub(super) struct KeyedStatistic<'a, K> {
     pub(super) counts_people: bool,
     /// The additional cost of a part of a person.
     pub(super) cut: Cut,
+    /// The keys by their parents, if these are released too.
+    pub(super) families: Option<&'a Families>,
     /// Whatever else was stated.
     pub(super) also: Option<Digest>,
 }
@@ -122,8 +127,27 @@ impl<K: Key> Total<K> {
             MeasureKind::People => 1,
             MeasureKind::Sum(range) => range.reach(),
         };
-        let sensitivity = Sensitivity::each(&limits, most.into())?;
-        Ok(Total { measure, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
+        let each = Sensitivity::each(&limits, most.into())?;
+        Ok(Total { measure, limits, keys, each, joint: each, families: None, point: DecimalPoint::WHOLE })
+    }
+
+    /// Releases the total of each [parent](Key::parent) of its keys too, behind them: the sum of the numbers of its keys, of those
+    /// that are not discovered too.
+    ///
+    /// One person moves the parents by `keys` times as much as a key, in the worst case all in one. Keys and parents
+    /// have half of the price each; keys are discovered, and bounded, as without it.
+    ///
+    /// # Errors
+    /// Names `rollup` for people, who are no sum of those of several keys, and for listed keys without a parent; and `bound`
+    /// where the sensitivity leaves 128 bits.
+    pub fn rollup(self) -> Result<Total<K>, Invalid> {
+        if self.measure == MeasureKind::People {
+            let remedy = "another release, by the parents: a person may have several keys of a parent";
+            return Err(Invalid::new("rollup", InvalidKind::Mixed, remedy));
+        }
+        let families = Families::of(&self.keys)?;
+        let joint = families.beside(self.each, &[self.each])?;
+        Ok(Total { joint, families: Some(families), ..self })
     }
 
     /// Sets the decimal point of a sum. Values and the range are in the steps that it leaves; what
@@ -171,6 +195,7 @@ impl<K: Key> Total<K> {
             point,
             counts_people,
             cut: self.cut(),
+            families: self.families.as_ref(),
             also: None,
         }
     }
@@ -179,11 +204,21 @@ impl<K: Key> Total<K> {
     pub(crate) fn cut(&self) -> Cut {
         let listed = self.keys.listed().map(|keys| keys.len());
         let same = match self.measure {
-            MeasureKind::Records | MeasureKind::People => self.sensitivity.linf(),
+            MeasureKind::Records | MeasureKind::People => self.each.linf(),
             // What was nothing before is one end of the range, or one end becomes the other.
             MeasureKind::Sum(range) => range.reach().max(range.width()).into(),
         };
-        Cut::of_numbers(&self.limits, listed, self.sensitivity.linf(), same)
+        let most = self.each.linf();
+        let cut = Cut::of_numbers(&self.limits, listed, most, same);
+        match self.families {
+            None => cut,
+            Some(_) => cut.of_both(Cut::of_parents(&self.limits, same <= most)),
+        }
+    }
+
+    /// Returns the sensitivity of the numbers of its keys.
+    pub(crate) fn key_sensitivity(&self) -> &Sensitivity {
+        &self.each
     }
 
     /// Returns the name of the number.
@@ -201,8 +236,9 @@ impl<K> Sealed for Total<K> {}
 impl<K: Key> Statistic for Total<K> {
     type Tally = Cells<K>;
 
+    /// Of keys and parents laid end to end, where it is [rolled up](Total::rollup).
     fn sensitivity(&self) -> Sensitivity {
-        self.sensitivity
+        self.joint
     }
 }
 
@@ -219,6 +255,7 @@ pub struct Mean<K> {
     sum: Sensitivity,
     count: Sensitivity,
     joint: Sensitivity,
+    families: Option<Families>,
     point: DecimalPoint,
 }
 
@@ -232,7 +269,18 @@ impl<K: Key> Mean<K> {
         let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
         let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;
         let count = Sensitivity::each(&limits, records)?;
-        Ok(Mean { range, limits, keys, sum, count, joint, point: DecimalPoint::WHOLE })
+        Ok(Mean { range, limits, keys, sum, count, joint, families: None, point: DecimalPoint::WHOLE })
+    }
+
+    /// Releases the mean of each [parent](Key::parent) of its keys too, over the records of all of them: see [`Total::rollup`].
+    ///
+    /// # Errors
+    /// As [`Total::rollup`].
+    pub fn rollup(self) -> Result<Mean<K>, Invalid> {
+        let families = Families::of(&self.keys)?;
+        let counts = Sensitivity::each(&self.limits, 2 * u128::from(self.limits.per_key()))?;
+        let joint = families.beside(self.joint, &[self.sum, counts])?;
+        Ok(Mean { joint, families: Some(families), ..self })
     }
 
     /// Sets the decimal point of the mean. Values and the range are in the steps that it leaves.
@@ -287,12 +335,16 @@ impl<K: Key> Mean<K> {
             point: self.point,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
+            families: self.families.as_ref(),
             also: None,
         }
     }
 
     /// Returns the additional cost of a part of a person, where counts have this percentage of the price.
     pub(crate) fn cut(&self, counting: u8) -> Cut {
+        if self.families.is_some() {
+            return Cut::two_steps(&self.limits);
+        }
         Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
     }
 
@@ -447,6 +499,15 @@ impl<K: Key, C: Summary> CellsByKey<K, C> {
 }
 
 impl<K: Key, C: Summary> Cells<K, C> {
+    /// The cells, in the order of their keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &C)> {
+        let (few, many) = match &self.cells {
+            CellsByKey::Few(one) => (one.as_ref(), None),
+            CellsByKey::Many(cells) => (None, Some(cells.iter())),
+        };
+        few.map(|(key, cell)| (key, cell)).into_iter().chain(many.into_iter().flatten())
+    }
+
     /// A cell for each of these keys, and for no other: what comes for another key is left out.
     pub(super) fn of(keys: &Arc<[K]>) -> Cells<K, C> {
         let cells = match &keys[..] {

@@ -7,6 +7,7 @@ use super::keys::{Key, Keys};
 use super::mechanism::{Mechanism, Sealed};
 use super::noisy::{Noisy, NumberForm, Numbers, quotient, settled};
 use super::pair_sums::PairSums;
+use super::rollup::Families;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
 use super::spend::Cut;
 use super::statistic::{Cells, KeyedStatistic, Statistic};
@@ -43,6 +44,7 @@ pub struct Variance<K> {
     sum: Sensitivity,
     squares: Sensitivity,
     joint: Sensitivity,
+    families: Option<Families>,
     point: DecimalPoint,
 }
 
@@ -60,7 +62,19 @@ impl<K: Key> Variance<K> {
         let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
         let squares = Sensitivity::each(&limits, records * u128::from(SQUARE.unsigned_abs()))?;
         let joint = count.beside(sum)?.beside(squares)?;
-        Ok(Variance { range, limits, keys, count, sum, squares, joint, point: DecimalPoint::WHOLE })
+        let point = DecimalPoint::WHOLE;
+        Ok(Variance { range, limits, keys, count, sum, squares, joint, families: None, point })
+    }
+
+    /// Releases the variance of each [parent](Key::parent) of its keys too, over the records of all of them: see
+    /// [`Total::rollup`](super::Total::rollup).
+    ///
+    /// # Errors
+    /// As [`Total::rollup`](super::Total::rollup).
+    pub fn rollup(self) -> Result<Variance<K>, Invalid> {
+        let families = Families::of(&self.keys)?;
+        let joint = families.beside(self.joint, &[self.count, self.sum, self.squares])?;
+        Ok(Variance { joint, families: Some(families), ..self })
     }
 
     /// Sets the decimal point of values and range. The variance is released in the square of their unit.
@@ -96,6 +110,9 @@ impl<K: Key> Variance<K> {
     /// As in a mean, all of a person's records in a key may give way to others, which moves both sums by up to twice as
     /// much and the count not at all.
     pub(crate) fn cut(&self, counting: u8) -> Cut {
+        if self.families.is_some() {
+            return Cut::two_steps(&self.limits);
+        }
         Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
     }
 
@@ -116,6 +133,7 @@ impl<K: Key> Variance<K> {
             point: DecimalPoint::WHOLE,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
+            families: self.families.as_ref(),
             also: Some(form.finish()),
         }
     }
@@ -209,12 +227,13 @@ pub(super) fn variances<K: Key>(
     variance: &Variance<K>,
 ) -> Result<NoisyVariances<K>, Invalid> {
     let stated = KeyedStatistic { cut: variance.cut(asked.counting()?), ..variance.stated() };
-    settled(asked, &stated, |spend, shared| {
+    settled(asked, &stated, |spend, shared, level| {
         let (counting, rest) = spend.split(asked.counting()?);
         let (summing, squaring) = rest.split(SUMMING);
         let each = (2.0 + asked.confidence()?) / 3.0;
         let column = |spend, sensitivity, shared| {
-            NoisedColumn::new(Additive::within(asked.family, spend, sensitivity)?, shared, each)
+            let moved = level.moved(sensitivity)?;
+            NoisedColumn::new(Additive::within(asked.family, spend, &moved)?, shared, each)
         };
         Ok(Variances {
             moments: variance.moments(),

@@ -50,6 +50,16 @@ impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
         cell.cloned().unwrap_or_default()
     }
 
+    /// Returns the sum of the cells of all keys in a window of which this is true.
+    pub(crate) fn sum(&self, window: Interval, of: impl Fn(&K) -> bool) -> C {
+        let cells = self.lock();
+        let cells = cells.get(&(window.start(), window.end())).into_iter().flatten();
+        cells.filter(|(key, _)| of(key)).fold(C::default(), |mut sum, (_, cell)| {
+            sum.join(cell.clone());
+            sum
+        })
+    }
+
     /// Returns the cells of each key, by the ends of the windows in which somebody has it.
     pub(crate) fn by_key(&self) -> BTreeMap<K, Vec<(Time, C)>>
     where

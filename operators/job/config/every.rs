@@ -204,6 +204,11 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
         );
         return node.descendant(&["running"]).conflict(found, remedy);
     }
+    if release.statistic.grouping().is_some_and(|grouping| grouping.rollup) {
+        let remedy = "no rollup, and another running release by the fields above";
+        let place = node.descendant(&[release.statistic.word(), "rollup"]);
+        place.conflict::<()>("a roll-up of running totals", remedy);
+    }
     if release.every == Every::All {
         let remedy = "windows that follow each other, such as every = \"1 day\", or no running";
         node.descendant(&["running"]).conflict::<()>("totals of one window", remedy);

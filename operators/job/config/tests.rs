@@ -95,7 +95,8 @@ fn every_field_is_read_as_what_it_says() {
     assert_eq!(job.privacy.key, PathBuf::from("jobs/state/reviews.ledger.key"));
     let [release] = &job.releases[..] else { panic!() };
     assert_eq!(release.every, Every::Calendar(1, CalendarUnit::Month));
-    let grouping = GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover };
+    let grouping =
+        GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover, rollup: false };
     assert_eq!(release.statistic, StatisticSpec::Count(CountSpec { grouping: Some(grouping) }));
     assert_eq!(release.bound, BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12) });
     assert_eq!(release.noise, NoiseKind::Gaussian);

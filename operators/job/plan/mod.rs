@@ -31,6 +31,7 @@ pub use parts::{
 
 pub use replay::ReplayMemory;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -197,7 +198,9 @@ fn planned(
     let last = schedule.window(schedule.count().saturating_sub(1)).filter(|_| bounded);
     let last = last.map(|window| window.end());
     let statistic = offer.statistic.as_statistic();
-    let noise = noise(settled, statistic.numbers_of_one(settled.noise.len()));
+    let numbers = statistic.numbers_of_one(settled.noise.len());
+    let noise = noise(settled, numbers);
+    let above_moves = settled.above.iter().flat_map(|above| above.sensitivities.iter().map(moves_above));
     Planned {
         name: offer.name.as_str().to_owned(),
         version: offer.version,
@@ -212,7 +215,7 @@ fn planned(
         },
         bound: page::bound(job, release),
         keys,
-        moves: settled.sensitivities.iter().map(moves).collect(),
+        moves: settled.sensitivities.iter().map(moves).chain(above_moves).collect(),
         // The cast saturates, so the result is at most 2^64 - 1.
         expected: None,
         people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
@@ -238,7 +241,21 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
         one_outside_of: 10 * numbers,
         ranks: noised.ranks(),
     };
-    settled.noise.iter().zip(&settled.intervals).enumerate().map(noise).collect()
+    let own = settled.noise.iter().zip(&settled.intervals).enumerate().map(noise);
+    let above = settled.above.iter().flat_map(|above| above.noise.iter().zip(&above.intervals));
+    let above =
+        above.enumerate().map(noise).map(|noise| PlannedNoise { number: of_parents(&noise.number), ..noise });
+    own.chain(above).collect()
+}
+
+/// Returns the name of a number of the level above.
+fn of_parents(number: &str) -> Cow<'static, str> {
+    format!("{number} one level up").into()
+}
+
+fn moves_above(of: &NumberSensitivity) -> Moves {
+    let moves = moves(of);
+    Moves { number: of_parents(&moves.number), ..moves }
 }
 
 fn moves(of: &NumberSensitivity) -> Moves {

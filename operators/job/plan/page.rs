@@ -251,7 +251,13 @@ fn keys(keys: PlannedKeys, units: &str) -> String {
 fn moves(moves: &Moves) -> String {
     let Moves { number, l0, linf, l1, l2 } = moves;
     let cells = if *l0 == 1.0 { "1 cell".to_owned() } else { format!("{} cells", short(*l0)) };
-    format!("{number} in {cells} by {} each: L1 {}, L2 {}", short(*linf), short(*l1), short(*l2))
+    // Several parents are moved less than one that has all keys of a person.
+    let by = if *l1 < l0 * linf * (1.0 - 1e-9) {
+        format!("up to {}", short(*linf))
+    } else {
+        format!("{} each", short(*linf))
+    };
+    format!("{number} in {cells} by {by}: L1 {}, L2 {}", short(*l1), short(*l2))
 }
 
 fn noise(noise: &PlannedNoise, units: &str) -> String {

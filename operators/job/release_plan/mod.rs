@@ -79,6 +79,11 @@ impl ReleasePlan {
         self.values.first().map_or(DecimalPoint::WHOLE, |(_, point)| *point)
     }
 
+    /// Returns true if the totals of the level above are released too.
+    pub(crate) fn is_rolled_up(&self) -> bool {
+        self.statistic.grouping().is_some_and(|grouping| grouping.rollup)
+    }
+
     /// Returns the terms of the statistic.
     pub(crate) fn statistic_terms(&self, job: &Job) -> Result<StatisticTerms<'_>, Invalid> {
         Ok(StatisticTerms {
@@ -86,6 +91,7 @@ impl ReleasePlan {
             keys: &self.keys,
             point: self.point(),
             running: self.running,
+            rollup: self.is_rolled_up(),
             noise: &self.noise,
         })
     }

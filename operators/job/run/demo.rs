@@ -79,8 +79,9 @@ impl Demo {
                     let (value, q, point) = (cell.value, cell.q, of.point());
                     let (running, schedule) = (of.running, &of.schedule);
                     let field = cell.of.as_ref().map(LineKey::text);
+                    let rollup = cell.rollup;
                     let released =
-                        ReleasedNumber { window, key, value, q, of: field, point, running, schedule };
+                        ReleasedNumber { window, key, rollup, value, q, of: field, point, running, schedule };
                     of.statistic.as_statistic().exact_fields(exact, &released)
                 })
             }

@@ -177,6 +177,7 @@ impl Graph {
                 keys: &offer.keys,
                 point: offer.point(),
                 running: offer.running,
+                rollup: offer.is_rolled_up(),
                 noise: &offer.noise,
             },
             key: self.fields.key(offer),

@@ -117,7 +117,7 @@ fn numbers<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 9] {
         None => law.kind.to_string(),
     });
     [
-        cell.key.as_ref().map_or("", |key| key.text()).into(),
+        cell.key_text().unwrap_or_default(),
         cell.value.unwrap_or_default().into(),
         cell.low.unwrap_or_default().into(),
         cell.high.unwrap_or_default().into(),

@@ -35,8 +35,12 @@ pub struct PeopleSpec {
 
 impl CountSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<CountSpec> {
-        let grouping = grouping::read(&node.fields(&[], &["by", "keys"])?, beside)?;
+        let grouping = grouping::read(&node.fields(&[], grouping::OF_SUMS)?, beside)?;
         Some(CountSpec { grouping })
+    }
+
+    fn total(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Total<CellKey>, Invalid> {
+        total::rolled_up(Total::count(limits, keys.clone())?, self.grouping())
     }
 }
 
@@ -49,7 +53,7 @@ impl PeopleSpec {
 
 impl JobStatistic for CountSpec {
     fn fields(&self) -> Vec<StatedField> {
-        grouping::fields(self.grouping()).into()
+        grouping::fields(self.grouping())
     }
 
     fn grouping(&self) -> Option<&GroupingSpec> {
@@ -65,11 +69,11 @@ impl JobStatistic for CountSpec {
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
-        Ok(Total::count(limits, keys.clone())?.cut())
+        Ok(self.total(limits, keys)?.cut())
     }
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
-        total::prepare(Total::count(terms.limits, terms.keys.clone())?, terms)
+        total::prepare(self.total(terms.limits, terms.keys)?, terms)
     }
 
     fn field_of(&self, _: &str) -> Option<&'static str> {
@@ -98,7 +102,7 @@ impl StatisticFlow for CountSpec {
         &self,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
-        let count = Total::count(flow.terms.limits, flow.terms.keys.clone());
+        let count = self.total(flow.terms.limits, flow.terms.keys);
         total::lay(flow, count, &Added::Records(None))?;
         flow.show_everything(None)
     }
@@ -106,7 +110,7 @@ impl StatisticFlow for CountSpec {
 
 impl JobStatistic for PeopleSpec {
     fn fields(&self) -> Vec<StatedField> {
-        grouping::fields(self.grouping()).into()
+        grouping::fields(self.grouping())
     }
 
     fn grouping(&self) -> Option<&GroupingSpec> {

@@ -9,7 +9,7 @@ use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
 use crate::mechanisms::{
-    Cell, DecimalPoint, Moments, PairSums, RankedValues, Summary, Tops, TotalSpan, VectorRows,
+    Cell, DecimalPoint, Key as _, Moments, PairSums, RankedValues, Summary, Tops, TotalSpan, VectorRows,
 };
 use crate::time::Time;
 
@@ -46,6 +46,8 @@ pub(crate) struct ReleasedNumber<'n> {
     pub(crate) window: Interval,
     /// The key of the line.
     pub(crate) key: CellKey,
+    /// True if it is the total of all keys below this one.
+    pub(crate) rollup: bool,
     /// The released value.
     pub(crate) value: Option<&'n str>,
     /// The fraction of the quantile, if it is one.
@@ -90,8 +92,17 @@ impl<C: Summary + Clone> Default for ExactPair<C> {
 }
 
 impl<C: Summary + Clone> ExactPair<C> {
-    pub(super) fn cells(&self, window: Interval, key: &CellKey) -> [C; 2] {
-        [self.tally.cell(window, key), self.truth.cell(window, key)]
+    pub(super) fn cells(&self, released: &ReleasedNumber<'_>) -> [C; 2] {
+        [&self.tally, &self.truth].map(|cells| cell(cells, released))
+    }
+}
+
+/// Returns the cell of a released number in its window.
+fn cell<C: Summary + Clone>(cells: &ExactCells<CellKey, C>, released: &ReleasedNumber<'_>) -> C {
+    let ReleasedNumber { window, key, rollup, .. } = released;
+    match rollup {
+        true => cells.sum(*window, |below| below.parent().as_ref() == Some(key)),
+        false => cells.cell(*window, key),
     }
 }
 
@@ -124,9 +135,8 @@ impl ExactNumbers {
     /// Returns people, records and sum of a released number's cell, after contribution bounding and before
     /// it.
     pub(super) fn sums_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
-        let ReleasedNumber { window, key, running, .. } = released;
-        Some(match running {
-            None => self.sums.cells(*window, key).map(|cell| cell.shown_in_a_demo()),
+        Some(match released.running {
+            None => self.sums.cells(released).map(|cell| cell.shown_in_a_demo()),
             Some(_) => {
                 let ExactPair { tally, truth } = &self.sums;
                 let added = || [tally, truth].map(|cells| WindowSums::new(cells, Cell::shown_in_a_demo));
@@ -137,9 +147,8 @@ impl ExactNumbers {
 
     /// Returns the records and both sums of a released number's cell, after contribution bounding and before it.
     pub(super) fn pairs_of(&self, released: &ReleasedNumber<'_>) -> [(i128, [i128; 2]); 2] {
-        let ReleasedNumber { window, key, running, .. } = released;
-        match running {
-            None => self.pairs.cells(*window, key).map(|cell| cell.shown_in_a_demo()),
+        match released.running {
+            None => self.pairs.cells(released).map(|cell| cell.shown_in_a_demo()),
             Some(_) => {
                 let ExactPair { tally, truth } = &self.pairs;
                 let numbers = |cell: &PairSums| {
@@ -156,10 +165,9 @@ impl ExactNumbers {
     /// Returns people, records and sum of the field with this index of a released number's cell, before contribution
     /// bounding.
     pub(super) fn everything_of(&self, released: &ReleasedNumber<'_>, field: usize) -> [i128; 3] {
-        let ReleasedNumber { window, key, running, .. } = released;
         let all = &self.everything_of_each;
-        match running {
-            None => all.get(field).map_or([0; 3], |cells| cells.cell(*window, key).shown_in_a_demo()),
+        match released.running {
+            None => all.get(field).map_or([0; 3], |cells| cell(cells, released).shown_in_a_demo()),
             Some(_) => {
                 let added =
                     || all.iter().map(|cells| WindowSums::new(cells, Cell::shown_in_a_demo)).collect();

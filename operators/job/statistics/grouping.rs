@@ -20,6 +20,8 @@ pub struct GroupingSpec {
     pub by: Vec<KeyPart>,
     /// The selection of keys.
     pub keys: KeysSpec,
+    /// True if the totals of the level above are published too: of all keys that differ in their last part alone.
+    pub rollup: bool,
 }
 
 /// The selection of the keys of a release.
@@ -44,16 +46,44 @@ const LONGEST_KEY: usize = 1_024;
 const MOST_COMBINED: usize = 1_000_000;
 
 /// Returns the fields that state a grouping.
-pub(super) fn fields(grouping: Option<&GroupingSpec>) -> [StatedField; 2] {
+pub(super) fn fields(grouping: Option<&GroupingSpec>) -> Vec<StatedField> {
     match grouping {
-        None => [("by", None), ("keys", None)],
-        Some(GroupingSpec { by, keys }) => [("by", Some(key_part::stated(by))), ("keys", stated(keys))],
+        None => vec![("by", None), ("keys", None)],
+        Some(GroupingSpec { by, keys, rollup }) => {
+            let rollup = rollup.then(|| ("rollup", Some("true".to_owned())));
+            [("by", Some(key_part::stated(by))), ("keys", stated(keys))].into_iter().chain(rollup).collect()
+        }
     }
+}
+
+/// The fields of a grouping in a table of a statistic that is a sum over records.
+pub(super) const OF_SUMS: &[&str] = &["by", "keys", "rollup"];
+
+/// Refuses `rollup` in the table of a statistic that is no sum over records and keys.
+pub(super) fn check_rollup(word: &str, node: &ConfigNode<'_>) -> Option<()> {
+    if !node.has("rollup") || ["count", "sum", "mean", "variance", "ratio"].contains(&word) {
+        return Some(());
+    }
+    let remedy = match word {
+        "people" => {
+            "another release of people, by the fields above: a person may have several keys of a parent"
+                .to_owned()
+        }
+        "histogram" => "count, by fields of which the last one has edges".to_owned(),
+        _ => format!("another release, by the fields above: the {word} of a parent is no sum over its keys"),
+    };
+    node.descendant(&["rollup"]).conflict(format!("a roll-up of {word}"), remedy)
 }
 
 /// Returns a grouping in words, to be appended to a statistic.
 pub(super) fn describe(grouping: Option<&GroupingSpec>) -> String {
-    grouping.map_or(String::new(), |grouping| format!(" of each {}", key_part::described(&grouping.by)))
+    grouping.map_or(String::new(), |GroupingSpec { by, rollup, .. }| {
+        let above = match by.split_last() {
+            Some((_, above)) if *rollup => format!(", and of each {}", key_part::described(above)),
+            _ => String::new(),
+        };
+        format!(" of each {}{above}", key_part::described(by))
+    })
 }
 
 fn stated(keys: &KeysSpec) -> Option<String> {
@@ -72,7 +102,7 @@ fn stated(keys: &KeysSpec) -> Option<String> {
 /// Returns the keys of a grouping, of which `delta` pays for partition selection; without a grouping, the one
 /// cell of everything.
 pub(super) fn keys(grouping: Option<&GroupingSpec>, delta: BudgetUnits) -> Result<Keys<CellKey>, UnfitJob> {
-    let Some(GroupingSpec { by, keys }) = grouping else {
+    let Some(GroupingSpec { by, keys, .. }) = grouping else {
         return Keys::public([CellKey::Whole]).map_err(|invalid| UnfitJob::at("keys", &invalid));
     };
     let cell = |key: &Vec<String>| CellKey::of_parts(key.iter().map(String::as_str));
@@ -102,6 +132,23 @@ fn combined(by: &[KeyPart]) -> Vec<Vec<String>> {
 /// Reads the fields of a grouping; the inner `None` means that there is none.
 #[expect(clippy::option_option, reason = "a mistake, and a statistic of the whole window, are two things")]
 pub(super) fn read(fields: &TableNode<'_>, beside: &Path) -> Option<Option<GroupingSpec>> {
+    let rollup = fields.node("rollup");
+    let (grouping, is_rolled_up) =
+        (read_keys(fields, beside), rollup.as_ref().map_or(Some(false), ConfigNode::boolean));
+    let (grouping, is_rolled_up) = (grouping?, is_rolled_up?);
+    let parts = grouping.as_ref().map_or(0, |grouping| grouping.by.len());
+    match rollup {
+        Some(node) if is_rolled_up && parts < 2 => {
+            let found = if parts == 0 { "a roll-up without keys" } else { "a roll-up of keys of one part" };
+            node.conflict(found, "by with several fields, of which the level above leaves out the last one")
+        }
+        _ => Some(grouping.map(|grouping| GroupingSpec { rollup: is_rolled_up, ..grouping })),
+    }
+}
+
+/// Reads `by` and `keys`.
+#[expect(clippy::option_option, reason = "a mistake, and a statistic of the whole window, are two things")]
+fn read_keys(fields: &TableNode<'_>, beside: &Path) -> Option<Option<GroupingSpec>> {
     let by = fields.node("by");
     let keys = fields.node("keys");
     match (by, keys) {
@@ -109,7 +156,7 @@ pub(super) fn read(fields: &TableNode<'_>, beside: &Path) -> Option<Option<Group
         (Some(by), Some(keys)) => {
             let parts = key_part::read(&by);
             let keys = key_words(&keys, parts.as_ref().map_or(1, Vec::len), beside);
-            Some(Some(GroupingSpec { by: parts?, keys: keys? }))
+            Some(Some(GroupingSpec { by: parts?, keys: keys?, rollup: false }))
         }
         (Some(node), None) => {
             let by = key_part::read(&node)?;
@@ -118,7 +165,7 @@ pub(super) fn read(fields: &TableNode<'_>, beside: &Path) -> Option<Option<Group
                 Some(counts)
                     if counts.iter().fold(1, |all: usize, one| all.saturating_mul(*one)) <= MOST_COMBINED =>
                 {
-                    Some(Some(GroupingSpec { by, keys: KeysSpec::Every }))
+                    Some(Some(GroupingSpec { by, keys: KeysSpec::Every, rollup: false }))
                 }
                 Some(_) => {
                     node.conflict("more than 1,000,000 combinations of intervals", "fewer edges, or keys")

@@ -105,7 +105,8 @@ pub(crate) enum CellKey {
     Whole,
     /// The text of a field of the record.
     Text(Text),
-    /// The texts of several fields, with [`BETWEEN_PARTS`] between them.
+    /// The texts of several fields, with [`BETWEEN_PARTS`] between them; of a parent, one less, so that it is no key of
+    /// its release.
     Texts(Text),
     /// A bucket between two edges, in steps, which are released with their decimal point.
     Bucket(Bucket, #[serde(serialize_with = "put_point", deserialize_with = "take_point")] DecimalPoint),
@@ -124,8 +125,14 @@ impl CellKey {
         let parts: Vec<&str> = parts.collect();
         match &parts[..] {
             [one] => CellKey::Text((*one).into()),
-            parts => CellKey::Texts(Text::new(&parts.join(&BETWEEN_PARTS.to_string()))),
+            parts => CellKey::of_several(parts.iter().copied()),
         }
+    }
+
+    /// Returns the key of these parts of a key of several: all of them, or those of a parent, which may be one.
+    pub(crate) fn of_several<'p>(parts: impl Iterator<Item = &'p str>) -> CellKey {
+        let parts: Vec<&str> = parts.collect();
+        CellKey::Texts(Text::new(&parts.join(&BETWEEN_PARTS.to_string())))
     }
 }
 
@@ -157,6 +164,13 @@ impl Key for CellKey {
             }
             _ => None,
         }
+    }
+
+    fn parent(&self) -> Option<CellKey> {
+        let CellKey::Texts(text) = self else { return None };
+        let text = text.text();
+        let (above, _) = text.rsplit_once(BETWEEN_PARTS)?;
+        Some(CellKey::Texts(Text::new(above)))
     }
 
     fn is_absent(&self) -> bool {

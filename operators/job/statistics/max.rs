@@ -301,7 +301,7 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
         let (value, (grid, _)) = (released.steps()?, self.grid().ok()?);
-        let cells = exact.tops.cells(released.window, &released.key);
+        let cells = exact.tops.cells(released);
         Some(released.ranked(cells.map(|tops| F::shown_in_a_demo(&tops, &grid, value))))
     }
 }

@@ -20,7 +20,8 @@ pub type MeanSpec = MeasuredSpec<MeasureSpec, MeanOfRecords>;
 pub struct MeanOfRecords;
 
 fn mean(measure: &MeasureSpec, terms: &StatisticTerms<'_>) -> Result<Mean<CellKey>, Invalid> {
-    Ok(Mean::new(range(measure)?, terms.limits, terms.keys.clone())?.with_point(terms.point))
+    let mean = Mean::new(range(measure)?, terms.limits, terms.keys.clone())?.with_point(terms.point);
+    if terms.rollup { mean.rollup() } else { Ok(mean) }
 }
 
 impl Mechanism<Mean<CellKey>> for ConfiguredNoise {

@@ -128,7 +128,7 @@ impl<M, F> MeasuredSpec<M, F> {
         names: &'static [&'static str],
         measure: fn(&TableNode<'_>) -> Option<M>,
     ) -> Option<MeasuredSpec<M, F>> {
-        let fields = node.fields(names, &["by", "keys"])?;
+        let fields = node.fields(names, grouping::OF_SUMS)?;
         let (measure, grouping) = (measure(&fields), grouping::read(&fields, beside)?);
         Some(MeasuredSpec { measure: measure?, grouping, function: PhantomData })
     }
@@ -136,7 +136,7 @@ impl<M, F> MeasuredSpec<M, F> {
 
 impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M, F> {
     fn fields(&self) -> Vec<StatedField> {
-        [self.measure.stated(), grouping::fields(self.grouping()).to_vec()].concat()
+        [self.measure.stated(), grouping::fields(self.grouping())].concat()
     }
 
     fn grouping(&self) -> Option<&GroupingSpec> {
@@ -156,6 +156,9 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
+        if self.grouping().is_some_and(|grouping| grouping.rollup) {
+            return Ok(Cut::two_steps(&limits));
+        }
         F::cut(&self.measure, limits, keys, COUNTING)
     }
 

@@ -254,6 +254,7 @@ macro_rules! statistics {
 
             /// Reads the statistic of this word, which is one of [`WORDS`](StatisticSpec::WORDS).
             pub(super) fn read(word: &str, node: &ConfigNode<'_>, beside: &Path) -> Option<StatisticSpec> {
+                grouping::check_rollup(word, node)?;
                 match word {
                     $($word => <$spec>::read(node, beside).map(StatisticSpec::$name),)*
                     _ => None,
@@ -327,7 +328,7 @@ pub(super) fn released_key(keys: &Keys<CellKey>, key: Option<&LineKey<'_>>) -> O
     let text = match key {
         None => return Some(CellKey::Whole),
         Some(LineKey::Texts { parts, .. }) => {
-            return Some(CellKey::of_parts(parts.iter().map(String::as_str)));
+            return Some(CellKey::of_several(parts.iter().map(String::as_str)));
         }
         Some(other) => other.text(),
     };

@@ -27,6 +27,9 @@ pub struct NoiseOptimality {
 /// Returns the optimality of a total's noise; of running totals, that of totals which are all released.
 pub(super) fn total(prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {
     let noised = prepared.noise.first()?;
+    if prepared.above.is_some() {
+        return None;
+    }
     if prepared.running.is_some() {
         let of = "the best linear strategy for totals that are all released, the least that is possible with Gaussian noise";
         return noised.over_bound().map(|ratio| NoiseOptimality { ratio, of });

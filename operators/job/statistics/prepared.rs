@@ -21,6 +21,8 @@ pub(crate) struct StatisticTerms<'t> {
     pub(crate) point: DecimalPoint,
     /// The running total over windows, if the release has one.
     pub(crate) running: Option<RunningTotalSpec>,
+    /// True if the totals of the level above are released too.
+    pub(crate) rollup: bool,
     /// The noise distribution, made from the cost.
     pub(crate) noise: &'t ConfiguredNoise,
 }
@@ -46,8 +48,21 @@ pub(crate) struct PreparedStatistic {
     pub(crate) paid: Paid,
     /// The cost of a window, or of all windows together.
     pub(crate) cost: ReleaseCost,
+    /// The figures of the level above, if it is released too.
+    pub(crate) above: Option<FiguresAbove>,
     /// The totals of one key, if windows are added up; of several that make a number, the first.
     pub(crate) running: Option<PreparedRunning>,
+}
+
+/// The figures of the numbers of the level above.
+#[derive(Clone, Debug)]
+pub(crate) struct FiguresAbove {
+    /// The sensitivity of each number.
+    pub(crate) sensitivities: Vec<NumberSensitivity>,
+    /// The noise of each number.
+    pub(crate) noise: Vec<Noised>,
+    /// The half-width of each number's interval.
+    pub(crate) intervals: Vec<f64>,
 }
 
 /// The sensitivity of a number: the distance by which one privacy unit moves its values in a window.
@@ -74,6 +89,12 @@ impl NumberSensitivity {
         NumberSensitivity { number: number.into(), sensitivity: *sensitivity, point, parts }
     }
 
+    /// Returns the sensitivity of the same number of parents.
+    fn above<N>(&self, prepared: &Noisy<CellKey, N>) -> NumberSensitivity {
+        let sensitivity = prepared.sensitivity_above(&self.sensitivity).unwrap_or(self.sensitivity);
+        NumberSensitivity { sensitivity, ..self.clone() }
+    }
+
     /// Creates the sensitivity of the ranks of a statistic that is found by them.
     pub(super) fn of_ranks(sensitivity: Sensitivity) -> NumberSensitivity {
         NumberSensitivity { number: "ranks".into(), sensitivity, point: DecimalPoint::WHOLE, parts: 1.0 }
@@ -93,6 +114,7 @@ impl PreparedStatistic {
             parameters: prepared.parameters(),
             paid: prepared.paid(),
             cost: prepared.cost().clone(),
+            above: None,
             running: None,
         }
     }
@@ -114,7 +136,7 @@ impl PreparedStatistic {
         }
     }
 
-    /// Returns the figures of numbers with additive noise, which have these sensitivities.
+    /// Returns the figures of numbers with additive noise, of which the keys' have these sensitivities.
     pub(super) fn noisy<N>(
         prepared: &Noisy<CellKey, N>,
         sensitivities: Vec<NumberSensitivity>,
@@ -122,7 +144,14 @@ impl PreparedStatistic {
     where
         Noisy<CellKey, N>: Prepared,
     {
+        let noise = prepared.noise_above();
+        let above = (!noise.is_empty()).then(|| FiguresAbove {
+            sensitivities: sensitivities.iter().map(|own| own.above(prepared)).collect(),
+            noise: noise.to_vec(),
+            intervals: prepared.reaches_above().to_vec(),
+        });
         PreparedStatistic {
+            above,
             sensitivities,
             threshold: prepared.threshold(),
             intervals: prepared.reaches().to_vec(),

@@ -216,7 +216,7 @@ impl JobStatistic for QuantileSpec {
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
         let (quantile, value): (Quantile, i64) = (released.q?.parse().ok()?, released.steps()?);
-        let cells = exact.values.cells(released.window, &released.key);
+        let cells = exact.values.cells(released);
         Some(released.ranked(cells.map(|values| values.shown_in_a_demo(quantile, value))))
     }
 }

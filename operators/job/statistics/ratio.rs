@@ -49,6 +49,13 @@ impl RatioMeasure {
     }
 }
 
+impl RatioMeasure {
+    fn of_terms(&self, terms: &StatisticTerms<'_>) -> Result<Ratio<CellKey>, Invalid> {
+        let ratio = self.ratio(terms.limits, terms.keys)?;
+        if terms.rollup { ratio.rollup() } else { Ok(ratio) }
+    }
+}
+
 impl MeasuredFields for RatioMeasure {
     const NAMES: &'static [&'static str] = &["of", "range", "per", "per_range"];
     const MEMORY: KeyMemory = KeyMemory::Pairs;
@@ -90,7 +97,7 @@ impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
     }
 
     fn prepare(measure: &RatioMeasure, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
-        let ratio = measure.ratio(terms.limits, terms.keys)?;
+        let ratio = measure.of_terms(terms)?;
         let points = measure.ranges()?.map(|(_, point)| point);
         let sums = RATIO_SUMS.into_iter().zip(ratio.sensitivities()).zip(points);
         let sensitivities =
@@ -134,7 +141,7 @@ impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
         measure: &RatioMeasure,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
-        flow.release_pairs(measure.ratio(flow.terms.limits, flow.terms.keys), flow.pair())?;
+        flow.release_pairs(measure.of_terms(&flow.terms), flow.pair())?;
         flow.show_everything_of_each()
     }
 }

@@ -31,9 +31,13 @@ pub struct SumSpec {
 
 impl SumSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<SumSpec> {
-        let fields = node.fields(&["of", "range"], &["by", "keys"])?;
+        let fields = node.fields(&["of", "range"], grouping::OF_SUMS)?;
         let (measure, grouping) = (measure::read(&fields), grouping::read(&fields, beside)?);
         Some(SumSpec { measure: measure?, grouping })
+    }
+
+    fn total(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Total<CellKey>, Invalid> {
+        total::rolled_up(Total::sum(self.range()?, limits, keys.clone())?, self.grouping())
     }
 
     fn range(&self) -> Result<Range, Invalid> {
@@ -43,7 +47,7 @@ impl SumSpec {
 
 impl JobStatistic for SumSpec {
     fn fields(&self) -> Vec<StatedField> {
-        [self.measure.fields(), grouping::fields(self.grouping())].concat()
+        [self.measure.fields().to_vec(), grouping::fields(self.grouping())].concat()
     }
 
     fn grouping(&self) -> Option<&GroupingSpec> {
@@ -64,11 +68,11 @@ impl JobStatistic for SumSpec {
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
-        Ok(Total::sum(self.range()?, limits, keys.clone())?.cut())
+        Ok(self.total(limits, keys)?.cut())
     }
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
-        let sum = Total::sum(self.range()?, terms.limits, terms.keys.clone())?;
+        let sum = self.total(terms.limits, terms.keys)?;
         total::prepare(sum.with_point(terms.point), terms)
     }
 
@@ -113,7 +117,7 @@ impl StatisticFlow for SumSpec {
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
         let range = self.range()?;
-        let sum = Total::sum(range, flow.terms.limits, flow.terms.keys.clone());
+        let sum = self.total(flow.terms.limits, flow.terms.keys);
         total::lay(flow, sum.map(|sum| sum.with_point(flow.terms.point)), &Added::Values(&range))?;
         flow.show_everything(None)
     }

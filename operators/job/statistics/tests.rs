@@ -68,7 +68,8 @@ fn the_largest_is_asked_of_one_number_a_person() {
         ),
         "\"gaussian\"",
     );
-    let vendors = GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover };
+    let vendors =
+        GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover, rollup: false };
     assert_eq!(keyed.grouping(), Some(&vendors));
 }
 

@@ -4,7 +4,7 @@
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
-use super::{CellKey, ConfiguredNoise, PreparedStatistic, StatisticTerms};
+use super::{CellKey, ConfiguredNoise, GroupingSpec, PreparedStatistic, StatisticTerms};
 use crate::accounting::running::Strategy;
 use crate::dataflow::bounding::{Count, Sum};
 use crate::dataflow::{Aggregation, KeyedAggregation, ProtectedUnit, RunError};
@@ -71,6 +71,14 @@ impl Mechanism<RunningTotal<CellKey>> for ConfiguredNoise {
     }
 }
 
+/// Returns a total, with those of the level above if its grouping asks for them.
+pub(super) fn rolled_up(
+    total: Total<CellKey>,
+    grouping: Option<&GroupingSpec>,
+) -> Result<Total<CellKey>, Invalid> {
+    if grouping.is_some_and(|grouping| grouping.rollup) { total.rollup() } else { Ok(total) }
+}
+
 /// Prepares a total, or a running total of it.
 pub(super) fn prepare(
     each: Total<CellKey>,
@@ -84,7 +92,7 @@ pub(super) fn prepare(
     let Some(running) = terms.running else {
         let ready = terms.noise.prepare(&each)?;
         let number = ready.noise().first().map_or("records", |noised| noised.number());
-        return Ok(PreparedStatistic::noisy(&ready, vec![moved(number, &each.sensitivity())]));
+        return Ok(PreparedStatistic::noisy(&ready, vec![moved(number, each.key_sensitivity())]));
     };
     let total = running.total(each)?;
     let ready = terms.noise.prepare(&total)?;

@@ -18,7 +18,8 @@ pub type VarianceSpec = MeasuredSpec<MeasureSpec, VarianceOfRecords>;
 pub struct VarianceOfRecords;
 
 fn variance(measure: &MeasureSpec, terms: &StatisticTerms<'_>) -> Result<Variance<CellKey>, Invalid> {
-    Ok(Variance::new(range(measure)?, terms.limits, terms.keys.clone())?.with_point(terms.point))
+    let variance = Variance::new(range(measure)?, terms.limits, terms.keys.clone())?.with_point(terms.point);
+    if terms.rollup { variance.rollup() } else { Ok(variance) }
 }
 
 impl Mechanism<Variance<CellKey>> for ConfiguredNoise {

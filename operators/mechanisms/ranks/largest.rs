@@ -142,6 +142,7 @@ impl<K: Key, F: Monotone> Largest<K, F> {
             point: self.point,
             counts_people: false,
             cut: Cut::two_steps(&self.limits),
+            families: None,
             also: Some(self.grid.canonical(form.text(self.each.name())).finish()),
         }
     }

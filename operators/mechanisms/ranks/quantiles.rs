@@ -97,6 +97,7 @@ impl<K: Key> Quantiles<K> {
             point: self.point,
             counts_people: false,
             cut: Cut::two_steps(&self.limits),
+            families: None,
             also: Some(self.grid.canonical(form).finish()),
         }
     }
@@ -128,7 +129,7 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
     rule: ChoiceRule,
     quantiles: &Quantiles<K>,
 ) -> Result<PreparedQuantiles<K>, Invalid> {
-    settled(asked, &quantiles.stated(rule), |spend, _| {
+    settled(asked, &quantiles.stated(rule), |spend, _, _| {
         let Quantiles { quantiles, grid, limits, .. } = quantiles;
         let splitting = Splitting::new(&split::KeyQuantiles {
             quantiles,

@@ -64,6 +64,7 @@ const FIELDS: &[(&str, Form)] = &[
     ("release", Form::Text),
     ("window", Form::Window),
     ("key", Form::Key),
+    ("rollup", Form::Truth),
     ("q", Form::Number),
     ("of", Form::Key),
     ("value", Form::Open),

@@ -69,12 +69,23 @@ mod totals;
 
 use std::fmt;
 
+use crate::invalid::{Invalid, InvalidKind};
+
 pub use prepared::{PreparedRunning, StreamContribution};
 pub use state::TotalState;
 pub use step::StateStep;
 pub use sums::{RunningMean, RunningRatio, RunningSums, RunningVariance};
 pub use total::{RunningTotal, TotalSpan};
 pub use totals::{OneTotal, RunningNumbers, RunningTotals};
+
+/// Refuses totals of parents, whose noise is for one window.
+fn not_rolled_up(is_rolled_up: bool) -> Result<(), Invalid> {
+    if !is_rolled_up {
+        return Ok(());
+    }
+    let remedy = "no roll-up: the parents have a running total of their own, in another release";
+    Err(Invalid::new("rollup", InvalidKind::Mixed, remedy))
+}
 
 /// The reason that a tick has no total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

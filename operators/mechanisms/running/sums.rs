@@ -46,6 +46,7 @@ impl<S: PairStatistic> RunningSums<S> {
             let remedy = "no number of windows: a person is bounded over all of them together";
             return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
+        super::not_rolled_up(each.is_rolled_up())?;
         span.checked()?;
         Ok(RunningSums { each, span, strategy: None })
     }

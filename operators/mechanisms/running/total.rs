@@ -103,6 +103,7 @@ impl<K: Key> RunningTotal<K> {
                               what each window has";
             return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
         }
+        super::not_rolled_up(stated.families.is_some())?;
         span.checked()?;
         Ok(RunningTotal { total, span, strategy: None })
     }

@@ -186,6 +186,7 @@ impl<K: Key> FoundMean<K> {
             point: DecimalPoint::WHOLE,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
+            families: None,
             also: Some(form.finish()),
         }
     }

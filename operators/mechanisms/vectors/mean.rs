@@ -174,6 +174,7 @@ impl<K: Key> VectorMean<K> {
             point: DecimalPoint::WHOLE,
             counts_people: self.limits.per_key() == 1,
             cut: Cut::two_steps(&self.limits),
+            families: None,
             also: Some(form.finish()),
         }
     }

@@ -53,7 +53,7 @@ struct Width {
 }
 
 fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
-    settled(asked, &mean.stated(), |spend, shared| {
+    settled(asked, &mean.stated(), |spend, shared, _| {
         let (counting, summing) = spend.split(asked.counting()?);
         let each = (1.0 + asked.confidence()?) / 2.0;
         let records = Sensitivity::each(mean.limits(), mean.limits().per_key().into())?;

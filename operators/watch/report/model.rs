@@ -4,6 +4,7 @@
 //! The numbers are floats, since they become places on a picture. They are all released, or of a
 //! demonstration.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -297,7 +298,7 @@ impl ReleaseSeries {
         let place = self.window(window);
         let of = cell.of.as_ref().map(|of| of.text().to_owned());
         self.law(cell, of.clone());
-        let key = cell.key.as_ref().map(|key| key.text().to_owned());
+        let key = cell.key_text().map(Cow::into_owned);
         let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
         let [q, value, mut low, mut high, tally, truth, off] =
             texts.map(|text| text.unwrap_or_default().to_owned());

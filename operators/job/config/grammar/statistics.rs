@@ -55,6 +55,20 @@ pub(super) const fn file(path: &'static str, example: &'static str) -> JobField 
         .means("The file of public keys, one a line, with tabs between several parts.")
 }
 
+/// The totals of the level above the keys.
+const fn rollup(path: &'static str, example: &'static str) -> JobField {
+    field(path, "true or false")
+        .without("false")
+        .example(example)
+        .means(
+            "Each window also has a line for each key without its last part, over all keys that begin so, undiscovered ones \
+             included.",
+        )
+        .costs(
+            "Keys and the level above have half of the price each; all keys of a person may be in one of the level above.",
+        )
+}
+
 /// The field of numbers that a statistic is of.
 const fn of(path: &'static str, example: &'static str) -> JobField {
     text(path).example(example).means("The field that holds the number.")
@@ -118,6 +132,7 @@ pub(super) const STATISTICS: &[JobField] = &[
     by_depth("release.count.by.depth", "count = { by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
     keys("release.count.keys", "count = { by = \"page\", keys = [\"home\", \"cart\"] }"),
     file("release.count.keys.file", "count = { by = \"page\", keys = { file = \"pages.txt\" } }"),
+    rollup("release.count.rollup", "count = { by = [\"method\", \"status\"], keys = \"discover\", rollup = true }"),
     table("release.people")
         .without("another statistic")
         .example("people = { by = \"page\", keys = \"discover\" }")
@@ -160,6 +175,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.sum.keys.file",
         "sum = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    rollup("release.sum.rollup", "sum = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
     table("release.mean")
         .without("another statistic")
         .example("mean = { of = \"price\", range = [0, 100] }")
@@ -191,6 +207,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.mean.keys.file",
         "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    rollup("release.mean.rollup", "mean = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
     table("release.variance")
         .without("another statistic")
         .example("variance = { of = \"price\", range = [0, 100] }")
@@ -222,6 +239,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.variance.keys.file",
         "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
+    rollup("release.variance.rollup", "variance = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
     table("release.ratio")
         .without("another statistic")
         .example("ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20] }")
@@ -263,6 +281,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.ratio.keys.file",
         "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys={file=\"p.txt\"}}",
     ),
+    rollup("release.ratio.rollup", "ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
     table("release.histogram")
         .without("another statistic")
         .example("histogram = { of = \"price\", edges = [1, 10, 100] }")
