@@ -7,6 +7,7 @@ mod means;
 mod questions;
 mod ranks;
 mod ratio;
+mod rollup;
 mod running;
 mod running_sums;
 mod smallest;
