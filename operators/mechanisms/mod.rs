@@ -76,6 +76,8 @@
 //!   them, and they are in every later window. If the released number is the number of people, one draw
 //!   serves for both; its interval is that of noise which is known to have passed. Otherwise the threshold
 //!   and the number have a draw each, and share the cost.
+//! * **Parents** (roll-up) are the sums of all keys below them, with noise of their own and half of the price. Those of discovered keys are
+//!   a function of the keys that are public, and are in every window from the first of these on.
 //! * **No float touches a secret.** Tallies and noise are integers, and the cost of the noise is proved in
 //!   integers to be no more than the charge, if it has a closed form. Intervals and means are computed from
 //!   noised numbers. Vectors that are whitened by floats are integers again, whose length is enforced, before

@@ -499,6 +499,30 @@ mod tests {
         assert_eq!((cell.key, cell.value), (None, None));
     }
 
+    // Refutes a parent whose text is that of a key of several parts, which a table would add to it.
+    #[test]
+    fn the_text_of_a_parent_is_that_of_no_key() {
+        let text = |fields: &str| {
+            let line = format!(
+                r#"{{{HEAD},{fields},"value":3,"interval":[1,5],"confidence":0.9,"noise":{{"kind":"gaussian","scale":4.0}},"id":"5f","promise":"lifetime"}}"#
+            );
+            let Some(ReleaseLine { says: Says::Cell(cell), .. }) = ReleaseLine::read(&line) else {
+                panic!("{line}")
+            };
+            (cell.rollup, cell.key_text().unwrap_or_default().into_owned())
+        };
+        assert_eq!(text(r#""key":["a","b"]"#), (false, "a, b".to_owned()));
+        assert_eq!(text(r#""key":["a"],"rollup":true"#), (true, r#"["a"]"#.to_owned()));
+        for parts in [r#"["a, b"]"#, r#"["a","b, c"]"#, r#"[", "]"#] {
+            let (_, text) = text(&format!(r#""key":{parts},"rollup":true"#));
+            assert!(!text.contains(", "), "{text}");
+            let [written, read] =
+                [parts, &text].map(|list| serde_json::from_str::<Vec<String>>(list).unwrap());
+            assert_eq!(written, read);
+        }
+        assert_eq!(text(r#""key":"a, b""#), (false, "a, b".to_owned()));
+    }
+
     // Refutes a guarantee about ranks that is ignored, and a quantile that is confused with another one of
     // its key.
     #[test]

@@ -307,17 +307,18 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.cost.rho", "another", "0.005"),
     edit("release.cost.epsilon", "another", "0.05"),
     edit("release.cost.delta", "another", "2e-9"),
-    edit("release.count.by", "another", "\"other_page\""),
+    edit("release.count.by", "another", "\"other_page\"")
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup")),
     edit("release.count.by.of", "the beginning of a path instead", "\"page\"")
-        .on_jobs(|job| job.has("release.count.by"))
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup"))
         .named("count.by")
         .with(&[("release.count.by", None), ("release.count.by.depth", Some("1"))]),
     edit("release.count.by.depth", "the beginning of a path instead", "1")
-        .on_jobs(|job| job.has("release.count.by"))
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup"))
         .named("count.by")
         .with(&[("release.count.by", None), ("release.count.by.of", Some("\"page\""))]),
     edit("release.count.by.edges", "intervals instead", "[5]")
-        .on_jobs(|job| job.has("release.count.by"))
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup"))
         .named("count.by")
         .with(&[("release.count.by", None), ("release.count.by.of", Some("\"amount\""))]),
     edit("release.people.by", "another", "\"other_page\""),
@@ -385,13 +386,45 @@ pub(crate) const EDITS: &[Edit] = &[
         .on_jobs(|job| job.has("release.quantile.by"))
         .named("quantile.by")
         .with(&[("release.quantile.by", None), ("release.quantile.by.of", Some("\"amount\""))]),
-    edit("release.count.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.count.keys", "others", "[\"a\", \"c\"]")
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup")),
+    edit("release.count.rollup", "left out", "").left_out(),
+    edit("release.count.rollup", "false", "false"),
+    edit("release.sum.rollup", "stated, with another part", "true")
+        .on_jobs(|job| job.has("release.sum.by"))
+        .named("sum.by")
+        .with(&[
+            ("release.sum.by", Some("[\"page\", \"other_page\"]")),
+            ("release.sum.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
+        ]),
+    edit("release.mean.rollup", "stated, with another part", "true")
+        .on_jobs(|job| job.has("release.mean.by"))
+        .named("mean.by")
+        .with(&[
+            ("release.mean.by", Some("[\"page\", \"other_page\"]")),
+            ("release.mean.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
+        ]),
+    edit("release.variance.rollup", "stated, with another part", "true")
+        .on_jobs(|job| job.has("release.variance.by"))
+        .named("variance.by")
+        .with(&[
+            ("release.variance.by", Some("[\"page\", \"other_page\"]")),
+            ("release.variance.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
+        ]),
+    edit("release.ratio.rollup", "stated, with another part", "true")
+        .on_jobs(|job| job.has("release.ratio.by"))
+        .named("ratio.by")
+        .with(&[
+            ("release.ratio.by", Some("[\"page\", \"other_page\"]")),
+            ("release.ratio.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
+        ]),
     edit("release.people.keys", "others", "[\"a\", \"c\"]").on(&["people"]),
     edit("release.sum.keys", "others", "[\"a\", \"c\"]"),
     edit("release.mean.keys", "others", "[\"a\", \"c\"]"),
     edit("release.max.keys", "others", "[\"a\", \"c\"]"),
     edit("release.quantile.keys", "others", "[\"a\", \"c\"]"),
-    edit("release.count.keys", "the same in another order", "[\"b\", \"a\"]"),
+    edit("release.count.keys", "the same in another order", "[\"b\", \"a\"]")
+        .on_jobs(|job| job.has("release.count.by") && !job.has("release.count.rollup")),
     edit("release.count.keys.file", "the same keys in a file", "\"keys.txt\"")
         .on(&["count"])
         .with(&[("release.count.keys", None)]),

@@ -229,6 +229,18 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "rollup",
+            &[
+                ("release.count.by", "[\"page\", \"other_page\"]"),
+                ("release.count.keys", "[[\"a\", \"a\"], [\"a\", \"b\"], [\"b\", \"a\"]]"),
+                ("release.count.rollup", "true"),
+                ("release.bound.keys", "2"),
+                ("release.bound.per_key", "2"),
+                gaussian,
+                ("release.cost.rho", "0.02"),
+            ],
+        ),
+        Job::new(
             "people",
             &[
                 ("release.people.by", "\"page\""),

@@ -304,7 +304,8 @@ fn release(job: &mut JobText, row: &Row) {
         ],
         other => panic!("{other:?} has no fields here"),
     };
-    let table = inline(&[own, vec![("by", by), ("keys", keys)]].concat());
+    let rollup = row.is("rollup", &["yes"]).then(|| "true".to_owned());
+    let table = inline(&[own, vec![("by", by), ("keys", keys), ("rollup", rollup)]].concat());
     job.set(&format!("release.{statistic}"), table);
     // If the unit is the record, it counts once; of a person count all records, or one of each key.
     // Ranges are found for many people of a wide bound.

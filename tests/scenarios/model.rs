@@ -54,6 +54,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("keys", &["no", "listed", "file", "discover"]),
     // The key: a field, a derived field, or that field beside a derived one that is the same everywhere.
     ("by", &["field", "derived", "several"]),
+    // The totals of the level above the keys.
+    ("rollup", &["no", "yes"]),
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
@@ -207,6 +209,16 @@ pub(crate) const RULES: &[Rule] = &[
         Check("release[1].quantile"),
     ),
     Rule(&[("keys", &["no"]), ("by", &["derived", "several"])], Senseless),
+    // Keys of several parts have a level above, of which sums over records and keys are totals.
+    Rule(&[("rollup", &["yes"]), ("by", &["field", "derived"])], Check("rollup")),
+    Rule(
+        &[
+            ("rollup", &["yes"]),
+            ("statistic", &["people", "means", "histogram", "max", "min", "altogether", "quantile"]),
+        ],
+        Check("rollup"),
+    ),
+    Rule(&[("rollup", &["yes"]), ("running", RUNS)], Check("rollup")),
     // The records that a release leaves out count for the others.
     Rule(&[("where", &["release"]), ("beside", &["two"])], Senseless),
     Rule(&[("where", &["release"]), ("beside", &["one"]), ("unit", &["record"])], Senseless),
@@ -308,6 +320,11 @@ pub(crate) const TRIPLES: &[Combination] = &[
             ],
         ),
         ("by", &["several"]),
+    ],
+    &[
+        ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["count", "sum", "mean", "variance", "ratio"]),
+        ("rollup", &["yes"]),
     ],
     &[("mode", &["demo", "replay", "run"]), ("asked", &["share"]), ("every", &["all"])],
 ];

@@ -282,7 +282,20 @@ impl Scenario {
         let spans = self.spans().into_iter();
         spans
             .filter_map(|(window, span)| match window.0.as_str() {
-                "visits" if is_simple => Some((window, self.truth_of(statistic, keys, span))),
+                "visits" if is_simple => {
+                    let mut truth = self.truth_of(statistic, keys, span);
+                    if self.row.is("rollup", &["yes"]) {
+                        // In a table, a key of the level above is a list.
+                        let above = |(key, number): (&String, &i64)| {
+                            let (key, _) = key.rsplit_once(", [").unwrap();
+                            let parts: Vec<&str> = key.split(", ").collect();
+                            [(key.to_owned(), *number), (format!("{parts:?}").replace(", ", ","), *number)]
+                        };
+                        let above: Vec<_> = truth.iter().flat_map(above).collect();
+                        truth.extend(above);
+                    }
+                    Some((window, truth))
+                }
                 BESIDE => Some((window, self.truth_of("people", "no", span))),
                 _ => None,
             })

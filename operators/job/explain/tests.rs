@@ -70,6 +70,16 @@ fn each_number_is_named_by_its_line() {
         (format!("\"key\":\"[20, inf)\",{plain}"), GAUSSIAN, "The number for values from 20 on is 12."),
         (format!("\"key\":\"(-inf, -1.5)\",{plain}"), GAUSSIAN, "The number for values below -1.5 is 12."),
         (format!("\"key\":\"[a, b)\",{plain}"), GAUSSIAN, "The number for the key \"[a, b)\" is 12."),
+        (
+            format!("\"key\":[\"GET\",\"200\"],{plain}"),
+            GAUSSIAN,
+            "The number for the key \"GET\" and \"200\" is 12.",
+        ),
+        (
+            format!("\"key\":[\"GET\"],\"rollup\":true,{plain}"),
+            GAUSSIAN,
+            "The number for all keys that begin with \"GET\" is 12.",
+        ),
         (format!("\"of\":\"price\",{plain}"), GAUSSIAN, "The mean of \"price\" is 12."),
         (format!("\"of\":2,{plain}"), GAUSSIAN, "The mean of coordinate 2 is 12."),
         (

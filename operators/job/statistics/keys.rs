@@ -367,6 +367,28 @@ mod cell_tests {
         assert_eq!(CellKey::from_bytes(&[WHOLE, 0]), None);
     }
 
+    // Refutes a parent that is a key of its release, or has the line or the bytes of one, and one that is read back as another.
+    #[test]
+    fn a_parent_is_no_key_and_is_read_back() {
+        let of = |parts: &[&str]| CellKey::of_several(parts.iter().copied());
+        let (key, parent) = (of(&["a, b", "c"]), of(&["a, b"]));
+        assert_eq!(key.parent(), Some(parent.clone()));
+        assert_eq!(of(&["a", "b", "c"]).parent(), Some(of(&["a", "b"])));
+        assert_eq!(parent.parent(), None);
+        assert!(keys().iter().all(|key| key.parent().is_none()), "of one part");
+        assert_eq!(parent.label(), Label::Texts(vec!["a, b".into()]));
+        assert_ne!(parent, CellKey::Text("a, b".into()));
+        assert_ne!(parent.to_bytes(), CellKey::Text("a, b".into()).to_bytes());
+        assert_eq!(CellKey::from_bytes(&parent.to_bytes()), Some(parent.clone()));
+        let listed = crate::mechanisms::Keys::public([key.clone()]).unwrap();
+        let line = |parts: &[&str]| crate::mechanisms::release_line::LineKey::Texts {
+            parts: parts.iter().map(|part| (*part).to_owned()).collect(),
+            joined: String::new(),
+        };
+        let read = |parts: &[&str]| crate::job::statistics::released_key(&listed, Some(&line(parts)));
+        assert_eq!((read(&["a, b", "c"]), read(&["a, b"])), (Some(key), Some(parent)));
+    }
+
     #[test]
     fn buckets_are_printed_in_order_and_in_the_units_of_the_file() {
         let mut sorted = keys();

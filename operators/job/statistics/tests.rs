@@ -313,3 +313,75 @@ fn points_are_counted_exactly() {
     assert_eq!(points("0", "1", "0"), None);
     assert_eq!(points("0", "9007199254740992", "1e-30"), None);
 }
+
+// Refutes a roll-up that is ignored, one of what is no sum over records and keys, and one whose refusal does not say what to do.
+#[test]
+fn what_cannot_be_rolled_up() {
+    let by = "by = [\"vendor\", \"age\"], keys = \"discover\"";
+    let with = |statistic: &str| format!("{statistic}\nbound = {{ keys = 3, per_key = 1, windows = 12 }}");
+    let of = "of = \"rating\", range = [0, 5]";
+    for statistic in [
+        format!("count = {{ {by}, rollup = true }}"),
+        format!("sum = {{ {of}, {by}, rollup = true }}"),
+        format!("mean = {{ {of}, {by}, rollup = true }}"),
+        format!("variance = {{ {of}, {by}, rollup = true }}"),
+        format!("ratio = {{ {of}, per = \"age\", per_range = [1, 9], {by}, rollup = true }}"),
+    ] {
+        let text = with(&statistic)
+            .replace("per_key = 1, ", if statistic.starts_with("sum") { "" } else { "per_key = 1, " });
+        let job =
+            parse(&GOOD.replace(COUNT, &text)).unwrap_or_else(|mistakes| panic!("{statistic}: {mistakes}"));
+        assert!(job.releases[0].statistic.grouping().unwrap().rollup, "{statistic}");
+        assert!(job.to_string().contains("rollup = true"), "{job}");
+        let not = GOOD.replace(COUNT, &text.replace("rollup = true", "rollup = false"));
+        let job = parse(&not).unwrap();
+        assert!(!job.releases[0].statistic.grouping().unwrap().rollup);
+        assert!(!job.to_string().contains("rollup"), "{job}");
+    }
+    let count = |parts: &str| with(&format!("count = {{ {parts} }}"));
+    let people = format!("people = {{ {by}, rollup = «true }}\nbound = {{ keys = 3, windows = 12 }}");
+    let max = format!("max = {{ {by}, of = \"rating\", grid = \"log\", rollup = «true }}\n{KEYED}");
+    let median =
+        format!("quantile = {{ of = \"rating\", q = 0.5, range = [0, 5], {by}, rollup = «true }}\n{KEYED}");
+    let running =
+        format!("running = true\ncount = {{ {by}, rollup = «true }}\nbound = {{ keys = 3, per_key = 1 }}");
+    check(&[
+        (
+            COUNT,
+            &count("by = \"vendor\", keys = \"discover\", rollup = «true"),
+            &["release[1].count.rollup", "keys of one part", "by with several fields"],
+        ),
+        (COUNT, &count("by = [\"vendor\"], keys = [\"a\"], rollup = «true"), &["keys of one part"]),
+        (
+            COUNT,
+            "count = { rollup = «true }\nbound = { per_key = 1, windows = 12 }",
+            &["without keys", "by with several fields"],
+        ),
+        (COUNT, &count(&format!("{by}, rollup = «\"yes\"")), &["release[1].count.rollup", "true or false"]),
+        (
+            COUNT,
+            &people,
+            &[
+                "release[1].people.rollup",
+                "a roll-up of people",
+                "another release of people, by the fields above",
+            ],
+        ),
+        (COUNT, &max, &["release[1].max.rollup", "the max of a parent is no sum over its keys"]),
+        (COUNT, &median, &["release[1].quantile.rollup", "another release, by the fields above"]),
+        (
+            COUNT,
+            "histogram = { of = \"rating\", edges = [1], rollup = «true }\nbound = { keys = 1, windows = 12 }",
+            &["release[1].histogram.rollup", "the last one has edges"],
+        ),
+        (
+            COUNT,
+            &running,
+            &[
+                "release[1].count.rollup",
+                "a roll-up of running totals",
+                "another running release by the fields above",
+            ],
+        ),
+    ]);
+}
