@@ -42,7 +42,7 @@ impl Error for LineError {}
 #[derive(Clone, Copy)]
 enum Form {
     Text,
-    /// A text or a number.
+    /// A text, a number, or the parts of a key.
     Key,
     Number,
     /// A number, or null where there is none.
@@ -108,7 +108,9 @@ impl Form {
         let number = |text: &str| serde_json::from_str::<f64>(text).is_ok_and(f64::is_finite);
         match self {
             Form::Text => serde_json::from_str::<String>(text).is_ok(),
-            Form::Key => Form::Text.is_of(text) || number(text),
+            Form::Key => {
+                Form::Text.is_of(text) || number(text) || serde_json::from_str::<Vec<String>>(text).is_ok()
+            }
             Form::Number => number(text),
             Form::Open => text == "null" || number(text),
             Form::Whole => serde_json::from_str::<i64>(text).is_ok(),
@@ -134,7 +136,7 @@ impl Form {
     fn remedy(self) -> &'static str {
         match self {
             Form::Text => "a text",
-            Form::Key => "a text or a number",
+            Form::Key => "a text, a number, or a list of texts",
             Form::Number => "a number",
             Form::Open => "a number, or null",
             Form::Whole => "a whole number",

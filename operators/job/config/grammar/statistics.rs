@@ -175,7 +175,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.sum.keys.file",
         "sum = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
-    rollup("release.sum.rollup", "sum = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
+    rollup("release.sum.rollup", "sum = { of = \"price\", range = [0, 9], by = [\"a\", \"b\"], keys = \"discover\", rollup = true }"),
     table("release.mean")
         .without("another statistic")
         .example("mean = { of = \"price\", range = [0, 100] }")
@@ -207,7 +207,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.mean.keys.file",
         "mean = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
-    rollup("release.mean.rollup", "mean = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
+    rollup("release.mean.rollup", "mean = { of = \"price\", range = [0, 9], by = [\"a\", \"b\"], keys = \"discover\", rollup = true }"),
     table("release.variance")
         .without("another statistic")
         .example("variance = { of = \"price\", range = [0, 100] }")
@@ -239,7 +239,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.variance.keys.file",
         "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
-    rollup("release.variance.rollup", "variance = { of = \"price\", range = [0, 100], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
+    rollup("release.variance.rollup", "variance = { of = \"price\", range = [0, 9], by = [\"a\", \"b\"], keys = \"discover\", rollup = true }"),
     table("release.ratio")
         .without("another statistic")
         .example("ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20] }")
@@ -281,7 +281,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.ratio.keys.file",
         "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys={file=\"p.txt\"}}",
     ),
-    rollup("release.ratio.rollup", "ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20], by = [\"page\", \"kind\"], keys = \"discover\", rollup = true }"),
+    rollup("release.ratio.rollup", "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by=[\"p\",\"q\"], keys=\"discover\", rollup = true}"),
     table("release.histogram")
         .without("another statistic")
         .example("histogram = { of = \"price\", edges = [1, 10, 100] }")
