@@ -391,28 +391,28 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.count.rollup", "left out", "").left_out(),
     edit("release.count.rollup", "false", "false"),
     edit("release.sum.rollup", "stated, with another part", "true")
-        .on_jobs(|job| job.has("release.sum.by"))
+        .on_jobs(|job| job.has("release.sum.by") && !job.has("release.running"))
         .named("sum.by")
         .with(&[
             ("release.sum.by", Some("[\"page\", \"other_page\"]")),
             ("release.sum.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
         ]),
     edit("release.mean.rollup", "stated, with another part", "true")
-        .on_jobs(|job| job.has("release.mean.by"))
+        .on_jobs(|job| job.has("release.mean.by") && !job.has("release.running"))
         .named("mean.by")
         .with(&[
             ("release.mean.by", Some("[\"page\", \"other_page\"]")),
             ("release.mean.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
         ]),
     edit("release.variance.rollup", "stated, with another part", "true")
-        .on_jobs(|job| job.has("release.variance.by"))
+        .on_jobs(|job| job.has("release.variance.by") && !job.has("release.running"))
         .named("variance.by")
         .with(&[
             ("release.variance.by", Some("[\"page\", \"other_page\"]")),
             ("release.variance.keys", Some("[[\"a\", \"a\"], [\"b\", \"b\"]]")),
         ]),
     edit("release.ratio.rollup", "stated, with another part", "true")
-        .on_jobs(|job| job.has("release.ratio.by"))
+        .on_jobs(|job| job.has("release.ratio.by") && !job.has("release.running"))
         .named("ratio.by")
         .with(&[
             ("release.ratio.by", Some("[\"page\", \"other_page\"]")),

@@ -299,7 +299,7 @@ mod tests {
             (
                 "\"key\":\"secret\"",
                 "\"key\":{\"secret\":1}",
-                "key: found another value; give a text or a number",
+                "key: found another value; give a text, a number, or a list of texts",
             ),
             ("\"truth\":null}", "\"truth\":nul", "line: found no JSON from column "),
         ] {

@@ -221,7 +221,7 @@ pub(super) const STATISTICS: &[JobField] = &[
     by("release.variance.by", "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = \"discover\" }"),
     by_of(
         "release.variance.by.of",
-        "variance = { of = \"price\", range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+        "variance = { of = \"x\", range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
     ),
     by_edges(
         "release.variance.by.edges",
