@@ -367,6 +367,12 @@ fn exact(line: &Value, releases: &[Value], items: &[Item]) -> Exact {
     let by = &release[word]["by"];
     let in_cell = |item: &&Item| match word {
         "histogram" => line["key"] == bucket(&release[word], item),
+        // A total of the level above has all parts but the last.
+        _ if line["rollup"] == true => {
+            let parts = item.key(by);
+            line["key"].as_array().unwrap()[..]
+                == parts.as_array().unwrap()[..parts.as_array().unwrap().len() - 1]
+        }
         _ => by.is_null() || item.key(by) == line["key"],
     };
     let in_window = |item: &&&Item| covers(release, start, item.month)[0];
@@ -526,7 +532,9 @@ fn same(first: &BTreeMap<String, [Value; 2]>, second: &BTreeMap<String, [Value; 
 /// The exact numbers of each line.
 fn tallies(lines: &[Value]) -> BTreeMap<String, [Value; 2]> {
     let name = |line: &Value| {
-        ["release", "window", "key", "of", "q", "question"].map(|field| line[field].to_string()).join(" ")
+        ["release", "window", "key", "rollup", "of", "q", "question"]
+            .map(|field| line[field].to_string())
+            .join(" ")
     };
     let released = lines.iter().filter(|line| line["closed"] != true);
     released.map(|line| (name(line), [line["tally"].clone(), line["truth"].clone()])).collect()
@@ -579,7 +587,7 @@ fn the_catalogue_has_every_field_of_job_files() {
     assert!(fields.len() > 200);
     let of_any = |path: &str| path.splitn(3, '.').nth(2).map(str::to_owned);
     let of_some: BTreeSet<String> = shown.iter().filter_map(|path| of_any(path)).collect();
-    let parts = ["by", "keys", "grid"];
+    let parts = ["by", "keys", "grid", "rollup"];
     let is_shared =
         |path: &str| of_any(path).is_some_and(|rest| parts.contains(&rest.split('.').next().unwrap()));
     for path in fields {

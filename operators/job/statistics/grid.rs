@@ -62,7 +62,8 @@ impl GridSpec {
         if !node.is_table() {
             return node.one_of(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
         }
-        if !["from", "to", "step"].iter().any(|name| node.has(name)) {
+        // A table with none of these fields has a misspelt one, of which the shorter form is the likelier.
+        if node.has("log") || !["from", "to", "step"].iter().any(|name| node.has(name)) {
             let fields = node.fields(&["log"], &[])?;
             return fields.read("log", |node| match number(&node)?.parts() {
                 (1, power) if power.abs() <= DIGITS => Some(GridSpec::Log(-power)),
