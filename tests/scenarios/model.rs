@@ -212,12 +212,11 @@ pub(crate) const RULES: &[Rule] = &[
     // Keys of several parts have a level above, of which sums over records and keys are totals.
     Rule(&[("rollup", &["yes"]), ("by", &["field", "derived"])], Check("rollup")),
     Rule(
-        &[
-            ("rollup", &["yes"]),
-            ("statistic", &["people", "means", "histogram", "max", "min", "altogether", "quantile"]),
-        ],
+        &[("rollup", &["yes"]), ("statistic", &["people", "means", "max", "min", "altogether", "quantile"])],
         Check("rollup"),
     ),
+    // A histogram has no other keys.
+    Rule(&[("rollup", &["yes"]), ("statistic", &["histogram"])], Senseless),
     Rule(&[("rollup", &["yes"]), ("running", RUNS)], Check("rollup")),
     // The records that a release leaves out count for the others.
     Rule(&[("where", &["release"]), ("beside", &["two"])], Senseless),
@@ -327,6 +326,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("rollup", &["yes"]),
     ],
     &[("mode", &["demo", "replay", "run"]), ("asked", &["share"]), ("every", &["all"])],
+    &[("mode", &["demo", "replay", "run"]), ("asked", &["cost"]), ("others", &["all"])],
 ];
 
 /// A known fault that is being fixed: rows with this combination are left out, and counted in the summary.
