@@ -221,7 +221,7 @@ pub(super) const STATISTICS: &[JobField] = &[
     by("release.variance.by", "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = \"discover\" }"),
     by_of(
         "release.variance.by.of",
-        "variance = { of = \"x\", range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
+        "variance = { of = \"price\", range = [0, 9], by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }",
     ),
     by_edges(
         "release.variance.by.edges",
@@ -239,7 +239,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.variance.keys.file",
         "variance = { of = \"price\", range = [0, 100], by = \"page\", keys = { file = \"pages.txt\" } }",
     ),
-    rollup("release.variance.rollup", "variance = { of = \"price\", range = [0, 9], by = [\"a\", \"b\"], keys = \"discover\", rollup = true }"),
+    rollup("release.variance.rollup", "variance = { of = \"x\", range = [0, 9], by = [\"a\", \"b\"], keys = \"discover\", rollup = true }"),
     table("release.ratio")
         .without("another statistic")
         .example("ratio = { of = \"price\", range = [0, 100], per = \"quantity\", per_range = [0, 20] }")
