@@ -292,8 +292,8 @@ pub use pipeline::revealed;
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
     GroupingKey, IntoVector, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned,
-    PairSumming, People, Person, Private, ProtectedUnit, Ranking, RecordId, RecordIdentity, Records, Replies,
-    RunningPairs, Searching, SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
+    PairSumming, People, Person, Private, ProtectedUnit, Ranking, RankingPeople, RecordId, RecordIdentity,
+    Records, Replies, RunningPairs, Searching, SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use pipeline::{CHOICE, EverySquare, Everything, ExactCells, RecordFilter, Terms, charge, terms};

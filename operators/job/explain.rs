@@ -316,8 +316,8 @@ fn value(cell: &CellLine<'_>) -> String {
     for (number, of) in truths {
         exact += &number.map(|number| format!(" The exact number {of} is {number}.")).unwrap_or_default();
     }
-    // A quantile is a rank among records, and a maximum one among people.
-    let ranked = if cell.q.is_some() { "records" } else { "people" };
+    // A quantile is a rank among values, of records or of people, and a maximum one among people.
+    let ranked = if cell.q.is_some() { "values" } else { "people" };
     exact += &cell.off.map(|off| format!(" It is off by {off} {ranked}.")).unwrap_or_default();
     format!("{number}{few}{exact}")
 }
@@ -438,7 +438,7 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
                  {people} people or fewer the exact one would not be below it, {sure}.{most}"
             );
         }
-        Some(RankInterval::Near(records)) => {
+        Some(RankInterval::Near(values)) => {
             let ends = match (cell.low, cell.high) {
                 (Some(low), Some(high)) => {
                     format!(" Every possible answer is from {low} to {high}, which is public.")
@@ -446,7 +446,7 @@ fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
                 _ => String::new(),
             };
             return format!(
-                "At most {records} records are between this value and the exact quantile, {sure}. How far \
+                "At most {values} values are between this value and the exact quantile, {sure}. How far \
                  that is in values is not promised.{ends}"
             );
         }
@@ -498,7 +498,7 @@ fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> String {
             )
         }
         (kind, None, true) => {
-            format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in records")
+            format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in values")
         }
         ("gaussian", ..) => format!("Discrete Gaussian noise of standard deviation {scale}{of}"),
         ("gaussian of the shape of the data", ..) => {

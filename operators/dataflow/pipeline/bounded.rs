@@ -266,6 +266,30 @@ where
         self.ask(key, value, question)
     }
 
+    /// Quantiles of one value of each person in each key, released as points of a grid: such as of the number of
+    /// records of a person.
+    ///
+    /// Values are not bounded. One person more or less moves, in at most `keys` keys, the rank of every point by 1,
+    /// however many records they left.
+    pub fn quantile_of_people_by<K: GroupingKey, G: Fn(&D) -> K + 'static, V: Fn(&D) -> i64 + 'static, Q>(
+        self,
+        key: G,
+        keys: impl TryInto<Keys<K>, Error: Into<Invalid>>,
+        (each, value): (PerPerson, V),
+        quantiles: impl IntoIterator<Item = Q>,
+        grid: impl TryInto<Grid, Error: Into<Invalid>>,
+    ) -> Tallied<'scope, D, U, T, RankingPeople<K>, G, V>
+    where
+        Q: TryInto<Quantile, Error: Into<Invalid>>,
+    {
+        let limits = self.limits;
+        let question = both(keys.try_into(), grid.try_into()).and_then(|(keys, grid)| {
+            let quantiles = Quantiles::of_people(quantiles, each, grid, limits, keys)?;
+            Ok(RankingPeople::new(quantiles, each))
+        });
+        self.ask(key, value, question)
+    }
+
     /// Quantiles of all values; as [`quantile_by`](Bounded::quantile_by) of a single key.
     pub fn quantiles<V: Fn(&D) -> i64 + 'static, Q: TryInto<Quantile, Error: Into<Invalid>>>(
         self,
@@ -433,6 +457,65 @@ impl<K: GroupingKey> Aggregation for Ranking<K> {
     #[inline]
     fn add(&self, total: &mut RankedValues, values: bounding::Few<i64>) {
         total.add(&values);
+    }
+
+    fn join(&self, ours: &mut RankedValues, theirs: &RankedValues) {
+        ours.join(theirs.clone());
+    }
+
+    fn leave(&self, all: &mut RankedValues, some: &RankedValues) -> bool {
+        all.remove(some);
+        all.people() > 0
+    }
+
+    fn part(key: K, mut total: RankedValues) -> (K, RankedValues) {
+        total.settle();
+        (key, total)
+    }
+}
+
+/// Quantiles of one value of each person, by key.
+#[derive(Clone, Debug)]
+pub struct RankingPeople<K> {
+    quantiles: Quantiles<K>,
+    measure: Own,
+}
+
+impl<K: GroupingKey> RankingPeople<K> {
+    /// Quantiles of people, who have this value each.
+    pub(crate) fn new(quantiles: Quantiles<K>, each: PerPerson) -> RankingPeople<K> {
+        RankingPeople { quantiles, measure: Own(each) }
+    }
+}
+
+impl<K: GroupingKey> Aggregation for RankingPeople<K> {
+    type Key = K;
+    type Measure = Own;
+    type Statistic = Quantiles<K>;
+    type Total = RankedValues;
+    const HAS_DIFFERENCE: bool = true;
+
+    #[inline]
+    fn measure(&self) -> &Own {
+        &self.measure
+    }
+
+    fn statistic(&self) -> &Quantiles<K> {
+        &self.quantiles
+    }
+
+    fn listed(&self) -> Option<Arc<[K]>> {
+        self.quantiles.listed()
+    }
+
+    /// A person is one number, of all that they left in a key.
+    fn cap(&self, limits: &ContributionBound) -> Result<Cap, Invalid> {
+        Cap::new(limits.keys(), 1 << 31)
+    }
+
+    #[inline]
+    fn add(&self, total: &mut RankedValues, own: i128) {
+        total.add(&[PerPerson::clamped(own)]);
     }
 
     fn join(&self, ours: &mut RankedValues, theirs: &RankedValues) {

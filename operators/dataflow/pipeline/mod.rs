@@ -14,7 +14,7 @@ pub(crate) use exact::{Everything, ExactCells};
 pub(crate) use pair_sums::EverySquare;
 
 pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
-pub use bounded::{Bounded, Ranking, Searching};
+pub use bounded::{Bounded, Ranking, RankingPeople, Searching};
 pub use pair_sums::{PairSumming, RunningPairs};
 pub use protect::{
     DistinctRecords, Multiplicity, OneRecordPerPerson, Private, RecordId, RecordIdentity, Unplaced,

@@ -63,8 +63,8 @@ pub use super::derived::DerivedField;
 pub use super::statistics::{
     AltogetherSpec, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart, KeysSpec,
     MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec, MeasuredSpec, MinSpec, MonotoneSpec,
-    NoiseKind, PeopleSpec, QuantileSpec, RatioMeasure, RatioOfRecords, RatioSpec, StatisticSpec, SumSpec,
-    VarianceOfRecords, VarianceSpec, VectorBound,
+    NoiseKind, PeopleSpec, QuantileSpec, RankedOf, RatioMeasure, RatioOfRecords, RatioSpec, StatisticSpec,
+    SumSpec, VarianceOfRecords, VarianceSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

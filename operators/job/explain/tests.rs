@@ -179,7 +179,7 @@ fn each_interval_says_what_is_sure() {
         r#"{"kind":"exponential","scale":4.0,"rank_error":38}"#,
     );
     assert!(
-        quantile.contains("At most 38 records are between this value and the exact quantile, with"),
+        quantile.contains("At most 38 values are between this value and the exact quantile, with"),
         "{quantile}"
     );
     assert_eq!(["0.9", "0.95", "0.999", "0.9999999"].map(percent), ["90%", "95%", "99.9%", "99.99999%"]);

@@ -144,6 +144,16 @@ impl MaximumOf {
         }
     }
 
+    /// Returns the value as the mechanism has it.
+    pub(super) fn per_person(&self) -> PerPerson {
+        match self {
+            MaximumOf::Greatest(_) => PerPerson::Greatest,
+            MaximumOf::Least(_) => PerPerson::Least,
+            MaximumOf::Sum(_) => PerPerson::Sum,
+            MaximumOf::Count => PerPerson::Records,
+        }
+    }
+
     /// Returns the field that is read.
     pub fn of(&self) -> Option<&str> {
         match self {
@@ -177,18 +187,14 @@ impl<F: JobFunction> MonotoneSpec<F> {
     }
 
     fn largest(&self, terms: &StatisticTerms<'_>) -> Result<Largest<CellKey, F>, Invalid> {
-        let each = match self.each {
-            MaximumOf::Greatest(_) => PerPerson::Greatest,
-            MaximumOf::Least(_) => PerPerson::Least,
-            MaximumOf::Sum(_) => PerPerson::Sum,
-            MaximumOf::Count => PerPerson::Records,
-        };
         let (grid, _) = self.grid()?;
-        Ok(Largest::new(F::FUNCTION, each, grid, terms.limits, terms.keys.clone())?.with_point(terms.point))
+        Ok(Largest::new(F::FUNCTION, self.each.per_person(), grid, terms.limits, terms.keys.clone())?
+            .with_point(terms.point))
     }
 }
 
-fn each(fields: &TableNode<'_>, words: &'static [&'static str]) -> Option<MaximumOf> {
+/// Reads the one value of a person, of one of these words.
+pub(super) fn each(fields: &TableNode<'_>, words: &'static [&'static str]) -> Option<MaximumOf> {
     let word = match fields.node("each") {
         Some(node) => node.one_of(&words.iter().map(|word| (*word, *word)).collect::<Vec<_>>()),
         None => words.first().copied(),

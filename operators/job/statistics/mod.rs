@@ -56,7 +56,7 @@ pub(super) use noise::ConfiguredNoise;
 pub use noise::NoiseKind;
 pub use optimality::NoiseOptimality;
 pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
-pub use quantile::QuantileSpec;
+pub use quantile::{QuantileSpec, RankedOf};
 pub use ratio::{RatioMeasure, RatioOfRecords, RatioSpec};
 pub use sum::SumSpec;
 pub(super) use total::RunningTotalSpec;

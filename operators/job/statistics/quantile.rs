@@ -1,10 +1,11 @@
-//! `quantile`: quantiles of a field, as answers of a grid.
+//! `quantile`: quantiles of a field, or of one value of each person, as answers of a grid.
 
 use std::path::Path;
 
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::ReleaseFlow;
 use super::grid::{GridSpec, check_step, number, stepped};
+use super::max::{self, MaximumOf};
 use super::prepared::NumberSensitivity;
 use super::steps::StepSize;
 use super::{
@@ -12,10 +13,10 @@ use super::{
     PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, ValueField, grouping,
     measure, steps,
 };
-use crate::dataflow::{ProtectedUnit, Ranking, RunError};
+use crate::dataflow::{ProtectedUnit, Ranking, RankingPeople, RunError};
 use crate::invalid::Invalid;
 use crate::job::MistakeKind;
-use crate::job::config::{ConfigNode, ConfigNumber, MistakeDetail, QuantileFraction, list, text};
+use crate::job::config::{ConfigNode, ConfigNumber, MistakeDetail, QuantileFraction, TableNode, list, text};
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
@@ -23,12 +24,12 @@ use crate::mechanisms::{
     PreparedQuantiles, Quantile, Quantiles, Statistic,
 };
 
-/// The quantiles of a field that a release publishes, and their possible answers.
+/// The quantiles that a release publishes, and their possible answers.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantileSpec {
-    /// The field.
-    pub of: String,
+    /// The values.
+    pub each: RankedOf,
     /// The fractions of the quantiles; at least one, in ascending order.
     pub q: Vec<QuantileFraction>,
     /// The lower end of the range in which values count.
@@ -41,6 +42,73 @@ pub struct QuantileSpec {
     pub grouping: Option<GroupingSpec>,
 }
 
+/// The values among which a quantile is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RankedOf {
+    /// Those of this field, in the records that the bound keeps of each person.
+    Values(String),
+    /// One value of each person.
+    Person(MaximumOf),
+}
+
+impl RankedOf {
+    /// The word for the values themselves.
+    const VALUES: &'static str = "value";
+
+    /// The words of the job file, the first without one.
+    const EACH: &'static [&'static str] = &[RankedOf::VALUES, "greatest", "least", "sum", "count"];
+
+    fn read(fields: &TableNode<'_>) -> Option<RankedOf> {
+        let is_stated = fields.node("each").is_some_and(|node| node.as_text() != Some(RankedOf::VALUES));
+        if is_stated {
+            return max::each(fields, RankedOf::EACH).map(RankedOf::Person);
+        }
+        match fields.node("of") {
+            Some(of) => of.non_empty_text().map(RankedOf::Values),
+            // The unknown field was probably meant to be this one.
+            None if !fields.known => None,
+            None => {
+                let remedy = "the field of, or each = \"count\" for a person's records";
+                fields.refuse("of", MistakeDetail::new(MistakeKind::Missing, "nothing", remedy))
+            }
+        }
+    }
+
+    /// Returns the word of the job file.
+    pub fn word(&self) -> &'static str {
+        match self {
+            RankedOf::Values(_) => RankedOf::VALUES,
+            RankedOf::Person(each) => each.word(),
+        }
+    }
+
+    /// Returns the field that is read.
+    pub fn of(&self) -> Option<&str> {
+        match self {
+            RankedOf::Values(of) => Some(of),
+            RankedOf::Person(each) => each.of(),
+        }
+    }
+
+    /// Returns the value of a person, if it is one.
+    fn of_person(&self) -> Option<&MaximumOf> {
+        match self {
+            RankedOf::Values(_) => None,
+            RankedOf::Person(each) => Some(each),
+        }
+    }
+
+    fn describe(&self, unit: &str) -> String {
+        match self {
+            RankedOf::Values(of) => of.clone(),
+            RankedOf::Person(MaximumOf::Greatest(of)) => format!("the greatest {of} of a {unit}"),
+            RankedOf::Person(MaximumOf::Least(of)) => format!("the least {of} of a {unit}"),
+            RankedOf::Person(MaximumOf::Sum(of)) => format!("the sum of {of} of a {unit}"),
+            RankedOf::Person(MaximumOf::Count) => format!("the records of a {unit}"),
+        }
+    }
+}
+
 /// The most answers for permute-and-flip, which evaluates every one.
 const MOST_FLIPPED: u64 = 1 << 16;
 /// The most quantiles of one field: more are a histogram.
@@ -48,26 +116,31 @@ const MOST_QUANTILES: usize = 100;
 
 impl QuantileSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<QuantileSpec> {
-        let fields = node.fields(&["of", "q", "range"], &["step", "by", "keys"])?;
+        let fields = node.fields(&["q", "range"], &["of", "each", "step", "by", "keys"])?;
         let q = fields.read("q", |node| fractions(&node));
-        let measure = measure::read(&fields);
+        let each = RankedOf::read(&fields);
+        let range = fields.read("range", |node| measure::range(&node));
         let step = fields.node("step").map(|node| number(&node).map(|step| (node, step)));
         let grouping = grouping::read(&fields, beside)?;
-        let (q, measure) = (q?, measure?);
+        let (q, each, [low, high]) = (q?, each?, range?);
         let step = match step {
             None => None,
             Some(read) => {
                 let (node, step) = read?;
-                check_step(&node, measure.low, measure.high, step)?;
+                check_step(&node, low, high, step)?;
                 Some(step)
             }
         };
-        Some(QuantileSpec { of: measure.of, q, low: measure.low, high: measure.high, step, grouping })
+        Some(QuantileSpec { each, q, low, high, step, grouping })
     }
 
     /// Returns the answers in steps, and the decimal point of a step: without a stated step, a million
     /// answers or more.
     pub(in crate::job) fn grid(&self) -> Result<(Grid, DecimalPoint), Invalid> {
+        if self.each == RankedOf::Person(MaximumOf::Count) {
+            // Records are counted one by one.
+            return stepped(&[self.low, self.high, self.step.unwrap_or(ConfigNumber::power(0))], 0);
+        }
         let Some(step) = self.step else {
             let (range, point) = steps::of_range(self.low, self.high, StepSize::Width)?;
             return Ok((Grid::linear(range.low(), range.high(), 1)?, point));
@@ -81,7 +154,11 @@ impl QuantileSpec {
 
     fn quantiles(&self, terms: &StatisticTerms<'_>) -> Result<Quantiles<CellKey>, Invalid> {
         let (grid, _) = self.grid()?;
-        let quantiles = Quantiles::new(self.fractions()?, grid, terms.limits, terms.keys.clone())?;
+        let (fractions, limits, keys) = (self.fractions()?, terms.limits, terms.keys.clone());
+        let quantiles = match self.each.of_person() {
+            Some(each) => Quantiles::of_people(fractions, each.per_person(), grid, limits, keys)?,
+            None => Quantiles::new(fractions, grid, limits, keys)?,
+        };
         Ok(quantiles.with_point(terms.point))
     }
 
@@ -140,10 +217,17 @@ fn fractions(node: &ConfigNode<'_>) -> Option<Vec<QuantileFraction>> {
 
 impl JobStatistic for QuantileSpec {
     fn fields(&self) -> Vec<StatedField> {
-        let QuantileSpec { of, q, low, high, step, grouping } = self;
+        let QuantileSpec { each, q, low, high, step, grouping } = self;
         let step = step.map(|step| step.to_string());
         let range = format!("[{low}, {high}]");
-        let own = [("of", Some(text(of))), ("q", Some(list(q))), ("range", Some(range)), ("step", step)];
+        let own = [
+            ("of", each.of().map(text)),
+            // It is left out where it is the usual one, so that versions from before it hold.
+            ("each", each.of_person().map(|each| format!("\"{}\"", each.word()))),
+            ("q", Some(list(q))),
+            ("range", Some(range)),
+            ("step", step),
+        ];
         own.into_iter().chain(grouping::fields(grouping.as_ref())).collect()
     }
 
@@ -156,14 +240,31 @@ impl JobStatistic for QuantileSpec {
     }
 
     fn contribution(&self) -> ContributionKind {
-        ContributionKind::Records
+        match self.each {
+            RankedOf::Values(_) => ContributionKind::Records,
+            RankedOf::Person(_) => ContributionKind::OneValue,
+        }
     }
 
     /// Refuses ends and steps of more digits than are released, and permute-and-flip where it is not private.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
         self.check_permute_and_flip(check);
-        let step = self.step?;
         let mut nodes = check.table.descendant(&["range"]).list()?;
+        if self.each == RankedOf::Person(MaximumOf::Count) {
+            if check.by_record {
+                let remedy = "each = \"value\": a record is one record";
+                check.table.descendant(&["each"]).conflict::<()>("records of a record", remedy);
+            }
+            let step = self.step.map(|step| (step, check.table.descendant(&["step"])));
+            let numbers = [self.low, self.high].into_iter().zip(nodes).chain(step);
+            for (number, node) in numbers {
+                if !number.is_whole() {
+                    return node.conflict("a part of a record", "whole numbers: records are counted");
+                }
+            }
+            return Some(());
+        }
+        let step = self.step?;
         nodes.push(check.table.descendant(&["step"]));
         steps::check_exact(&[self.low, self.high, step], &nodes)
     }
@@ -171,7 +272,7 @@ impl JobStatistic for QuantileSpec {
     fn values(&self) -> Result<Vec<ValueField>, UnfitJob> {
         self.fractions().map_err(|invalid| UnfitJob::at("q", &invalid))?;
         let (_, point) = self.grid().map_err(|invalid| UnfitJob::at("range", &invalid))?;
-        Ok(vec![(self.of.clone(), point)])
+        Ok(self.each.of().map(|of| (of.to_owned(), point)).into_iter().collect())
     }
 
     fn cut(&self, limits: ContributionBound, _: &Keys<CellKey>) -> Result<Cut, Invalid> {
@@ -197,8 +298,9 @@ impl JobStatistic for QuantileSpec {
         }
     }
 
-    fn describe(&self, _: &str) -> String {
-        let QuantileSpec { of, q, low, high, step, grouping } = self;
+    fn describe(&self, unit: &str) -> String {
+        let QuantileSpec { each, q, low, high, step, grouping } = self;
+        let of = each.describe(unit);
         let (s, q) = (if q.len() == 1 { "" } else { "s" }, in_words(q));
         let steps = step.map_or(String::new(), |step| format!(" in steps of {step}"));
         let by = grouping::describe(grouping.as_ref());
@@ -206,10 +308,17 @@ impl JobStatistic for QuantileSpec {
     }
 
     fn memory(&self) -> KeyMemory {
-        KeyMemory::Records
+        match self.each {
+            RankedOf::Values(_) => KeyMemory::Records,
+            RankedOf::Person(_) => KeyMemory::Summed,
+        }
     }
 
     fn unclamped(&self, _: usize) -> Option<(i64, i64)> {
+        // The range is one of values.
+        if matches!(self.each, RankedOf::Person(MaximumOf::Sum(_) | MaximumOf::Count)) {
+            return None;
+        }
         let (grid, _) = self.grid().ok()?;
         grid.at(1).zip(grid.at(grid.top()))
     }
@@ -237,11 +346,20 @@ impl StatisticFlow for QuantileSpec {
         &self,
         flow: &ReleaseFlow<'_, '_, P, I, U>,
     ) -> Result<(), RunError> {
-        let ranking = self.quantiles(&flow.terms).map(Ranking::new);
+        let (quantiles, asked) = (self.quantiles(&flow.terms), flow.bounded.clone());
         // The exact numbers before contribution bounding have the same stages.
-        flow.release(flow.bounded.clone().ask(flow.key(None), flow.value(), ranking), false, |exact| {
-            (exact.values.tally.clone(), Some(exact.values.truth.clone()))
-        })
+        let exact = |exact: &ExactNumbers| (exact.values.tally.clone(), Some(exact.values.truth.clone()));
+        match self.each.of_person() {
+            Some(each) => {
+                let ranking = quantiles.map(|quantiles| RankingPeople::new(quantiles, each.per_person()));
+                flow.release(asked.ask(flow.key(None), flow.value(), ranking), false, exact)
+            }
+            None => flow.release(
+                asked.ask(flow.key(None), flow.value(), quantiles.map(Ranking::new)),
+                false,
+                exact,
+            ),
+        }
     }
 }
 

@@ -103,6 +103,58 @@ fn quantiles_are_one_or_several() {
 }
 
 #[test]
+fn quantiles_are_of_values_or_of_people() {
+    let of_people = |parts: &str| format!("quantile = {{ {parts} }}\nbound = {{ windows = 12 }}");
+    let asked = |parts: &str| match statistic(&of_people(parts), "\"exponential\"") {
+        StatisticSpec::Quantile(quantiles) => quantiles.each,
+        other => panic!("{other:?}"),
+    };
+    let rest = "q = 0.5, range = [0, 5]";
+    let (of, rating) = ("of = \"rating\"", || "rating".to_owned());
+    let stated = |each: &str| asked(&format!("{of}, each = \"{each}\", {rest}"));
+    assert_eq!(stated("sum"), RankedOf::Person(MaximumOf::Sum(rating())));
+    assert_eq!(stated("greatest"), RankedOf::Person(MaximumOf::Greatest(rating())));
+    assert_eq!(stated("least"), RankedOf::Person(MaximumOf::Least(rating())));
+    assert_eq!(asked(&format!("each = \"count\", {rest}")), RankedOf::Person(MaximumOf::Count));
+    let values = quantile(&format!("{of}, each = \"value\", {rest}"));
+    let values = statistic(&values, "\"exponential\"");
+    assert!(matches!(values, StatisticSpec::Quantile(QuantileSpec { each: RankedOf::Values(_), .. })));
+    assert_eq!(values, statistic(&quantile(&format!("{of}, {rest}")), "\"exponential\""));
+    for (parts, words) in [
+        (
+            "of = \"rating\", each = «\"smu\", q = 0.5, range = [0, 5]",
+            &["release[1].quantile.each", "did you mean sum?"][..],
+        ),
+        ("of = \"rating\", each = «5, q = 0.5, range = [0, 5]", &["a text in quotes"]),
+        (
+            "of = «\"rating\", each = \"count\", q = 0.5, range = [0, 5]",
+            &["release[1].quantile.of", "a field beside a count", "each = \"value\" or \"greatest\""],
+        ),
+        ("each = \"count\", q = 0.5, range = [0, «5.5]", &["a part of a record"]),
+        ("each = \"count\", q = 0.5, range = [0, 5], step = «0.5", &["quantile.step", "a part of a record"]),
+    ] {
+        let noised = format!("{COUNT}\nnoise = \"gaussian\"");
+        check(&[(&noised, &format!("{}\nnoise = \"exponential\"", of_people(parts)), words)]);
+    }
+    let noised = format!("{COUNT}\nnoise = \"gaussian\"");
+    for (parts, words) in [
+        ("«{ q = 0.5, range = [0, 5] }", &["release[1].quantile.of: found nothing"][..]),
+        ("«{ each = \"sum\", q = 0.5, range = [0, 5] }", &["release[1].quantile.of: found nothing"]),
+    ] {
+        let text = format!("quantile = {parts}\nbound = {{ windows = 12 }}\nnoise = \"exponential\"");
+        check(&[(&noised, &text, words)]);
+    }
+    let one = format!("quantile = {{ each = \"count\", {rest} }}\nbound = {{ per_key = «1, windows = 12 }}");
+    let words = &["release[1].bound.per_key", "a person is one value"];
+    check(&[(&noised, &format!("{one}\nnoise = \"exponential\""), words)]);
+    let record = GOOD
+        .replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"")
+        .replace(&noised, &format!("quantile = {{ each = \"count\", {rest} }}\nnoise = \"exponential\""));
+    let refused = parse(&record).unwrap_err().to_string();
+    assert!(refused.contains("release[1].quantile.each: found records of a record"), "{refused}");
+}
+
+#[test]
 fn a_largest_that_cannot_be_read() {
     for (parts, words) in [
         (

@@ -47,7 +47,13 @@ impl PerPerson {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Returns the value for which one person counts.
+    pub(crate) fn clamped(value: i128) -> i64 {
+        // Between two numbers of 64 bits it is one.
+        value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             PerPerson::Greatest => "greatest",
             PerPerson::Least => "least",

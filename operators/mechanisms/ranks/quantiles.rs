@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::grid::Grid;
+use super::largest::PerPerson;
 use super::laws::ChoiceRule;
 use super::split;
 use super::split::Splitting;
@@ -33,6 +34,8 @@ pub struct Quantiles<K> {
     quantiles: Arc<[Quantile]>,
     grid: Grid,
     limits: ContributionBound,
+    /// The one value of each person; the values themselves without it.
+    each: Option<PerPerson>,
     keys: Keys<K>,
     sensitivity: Sensitivity,
     point: DecimalPoint,
@@ -52,10 +55,37 @@ impl<K: Key> Quantiles<K> {
         limits: ContributionBound,
         keys: Keys<K>,
     ) -> Result<Quantiles<K>, Invalid> {
+        Quantiles::ranked_by(quantiles, None, grid, limits, keys)
+    }
+
+    /// These quantiles, ascending, of one value of each person in each key. Of the limits only the number of
+    /// keys matters, however many records a person left.
+    ///
+    /// One person moves the rank of every point by 1 in `keys` keys.
+    ///
+    /// # Errors
+    /// Names `q` where one is no quantile, and `bound` where the sensitivity leaves 128 bits.
+    pub fn of_people<Q: TryInto<Quantile, Error: Into<Invalid>>>(
+        quantiles: impl IntoIterator<Item = Q>,
+        each: PerPerson,
+        grid: Grid,
+        limits: ContributionBound,
+        keys: Keys<K>,
+    ) -> Result<Quantiles<K>, Invalid> {
+        Quantiles::ranked_by(quantiles, Some(each), grid, limits, keys)
+    }
+
+    fn ranked_by<Q: TryInto<Quantile, Error: Into<Invalid>>>(
+        quantiles: impl IntoIterator<Item = Q>,
+        each: Option<PerPerson>,
+        grid: Grid,
+        limits: ContributionBound,
+        keys: Keys<K>,
+    ) -> Result<Quantiles<K>, Invalid> {
         let quantiles = quantiles.into_iter().map(|quantile| quantile.try_into().map_err(Into::into));
-        let sensitivity = Sensitivity::each(&limits, limits.per_key().into())?;
+        let sensitivity = Sensitivity::each(&limits, values_of_one(each, &limits).into())?;
         let quantiles = quantiles.collect::<Result<_, Invalid>>()?;
-        Ok(Quantiles { quantiles, grid, limits, keys, sensitivity, point: DecimalPoint::WHOLE })
+        Ok(Quantiles { quantiles, grid, limits, each, keys, sensitivity, point: DecimalPoint::WHOLE })
     }
 
     /// Sets the decimal point of the answers. Values and the grid are in the steps that it leaves.
@@ -64,12 +94,23 @@ impl<K: Key> Quantiles<K> {
         Quantiles { point, ..self }
     }
 
+    /// Returns the one value of each person, if quantiles are of such.
+    pub fn each(&self) -> Option<PerPerson> {
+        self.each
+    }
+
     /// Returns the tally of a key that one person alone has, with these values, of which the first `per_key`
-    /// count.
+    /// count, or with the one value that they make.
     pub fn of_one(&self, values: &[i64]) -> RankedValues {
         let mut known = RankedValues::default();
-        if !values.is_empty() {
-            known.add(self.limits.first(values));
+        let own = self.each.and_then(|each| {
+            let own = values.iter().map(|value| each.of(*value, 1));
+            own.reduce(|one, other| each.together(one, other)).map(PerPerson::clamped)
+        });
+        match own {
+            Some(own) => known.add(&[own]),
+            None if values.is_empty() => {}
+            None => known.add(self.limits.first(values)),
         }
         known
     }
@@ -89,6 +130,10 @@ impl<K: Key> Quantiles<K> {
         let form = self.quantiles.iter().fold(form, |form, quantile| {
             form.bytes(&quantile.numerator().to_be_bytes()).bytes(&quantile.denominator().to_be_bytes())
         });
+        let form = match self.each {
+            Some(each) => form.text("of people").text(each.name()),
+            None => form,
+        };
         KeyedStatistic {
             measure: "quantiles",
             range: None,
@@ -114,6 +159,11 @@ impl<K: Key> Statistic for Quantiles<K> {
     }
 }
 
+/// Returns the number of values with which one person counts in a key.
+fn values_of_one(each: Option<PerPerson>, limits: &ContributionBound) -> u64 {
+    if each.is_some() { 1 } else { limits.per_key() }
+}
+
 /// Quantiles, ready to be chosen.
 pub type PreparedQuantiles<K> = Noisy<K, Chosen>;
 
@@ -130,11 +180,11 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
     quantiles: &Quantiles<K>,
 ) -> Result<PreparedQuantiles<K>, Invalid> {
     settled(asked, &quantiles.stated(rule), |spend, _, _| {
-        let Quantiles { quantiles, grid, limits, .. } = quantiles;
+        let Quantiles { quantiles, grid, limits, each, .. } = quantiles;
         let splitting = Splitting::new(&split::KeyQuantiles {
             quantiles,
             grid,
-            per_key: limits.per_key(),
+            per_key: values_of_one(*each, limits),
             rule,
             spend: spend.part_of(limits.keys()),
         })?;
@@ -340,6 +390,7 @@ pub(super) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::mechanisms::ranks::{Exponential, PermuteAndFlip};
+    use crate::mechanisms::statistic::Summary;
     use crate::mechanisms::{Bound, Mechanism, Prepared, Tally};
 
     fn quantiles(bound: Bound, asked: &[f64]) -> Quantiles<()> {
@@ -364,6 +415,34 @@ mod tests {
         let flip = PermuteAndFlip::epsilon(1.0);
         let scale = |bound| flip.prepare(&quantiles(bound, &[0.5])).unwrap().noise()[0].scale();
         assert!((scale(Bound::keys(3).per_key(2)) / scale(one) - 6.0).abs() < 1e-6);
+    }
+
+    // Refutes a person of many records who is paid for as many values, one value for the price of several keys less, and a
+    // value of people that is stated to a ledger as one of records.
+    #[test]
+    fn a_person_of_one_value_is_one_rank() {
+        let grid = || Grid::linear(0, 100, 1).unwrap();
+        let of = |each: PerPerson, bound: Bound| {
+            Quantiles::<()>::of_people([0.5], each, grid(), bound.checked().unwrap(), Keys::whole()).unwrap()
+        };
+        let many = of(PerPerson::Records, Bound::keys(1).per_key(7));
+        let prepared = |quantiles: &Quantiles<()>| Exponential::rho(0.1).prepare(quantiles).unwrap();
+        let scale = |quantiles: &Quantiles<()>| prepared(quantiles).noise()[0].scale();
+        assert!((scale(&many) - scale(&quantiles(Bound::keys(1), &[0.5]))).abs() < 1e-9);
+        assert_eq!(many.sensitivity(), quantiles(Bound::keys(1), &[0.5]).sensitivity());
+        let three = of(PerPerson::Records, Bound::keys(3).per_key(7));
+        assert!((scale(&three) / scale(&many) - 3f64.sqrt()).abs() < 1e-6);
+        let one = Bound::keys(1);
+        let all = [PerPerson::Records, PerPerson::Sum, PerPerson::Greatest, PerPerson::Least];
+        let digests: Vec<_> = all.map(|each| prepared(&of(each, one)).parameters()).to_vec();
+        let of_records = prepared(&quantiles(one, &[0.5])).parameters();
+        assert!(
+            digests.iter().enumerate().all(|(at, own)| !digests[..at].contains(own) && *own != of_records)
+        );
+        let shown = |each: PerPerson| of(each, one).of_one(&[5, 9, 5]).shown();
+        assert_eq!(all.map(shown), [vec![1, 3], vec![1, 19], vec![1, 9], vec![1, 5]]);
+        assert_eq!(of(PerPerson::Sum, one).of_one(&[i64::MAX, i64::MAX]).shown(), [1, i64::MAX.into()]);
+        assert_eq!(of(PerPerson::Sum, one).of_one(&[]).shown(), [0]);
     }
 
     // Refutes an answer in another order, without its own promise, or of a key that nobody has released

@@ -2,7 +2,7 @@
 
 use discreet::dataflow::Fed;
 use discreet::dataflow::revealed::ExactRun;
-use discreet::mechanisms::{Bound, Edges, Grid, Keys};
+use discreet::mechanisms::{Bound, Edges, Grid, Keys, PerPerson};
 use discreet::time::Span;
 
 use super::{HORIZON, Visit, declared, visits};
@@ -28,6 +28,11 @@ fn every_statistic(visits: Fed<'_, Visit>, run: &ExactRun) {
     people.clone().histogram_by(value, Edges::new([-10, 0, 10])).reveal(run, "histogram");
     people.clone().max_by(page, pages(), value, Grid::log()).reveal(run, "max");
     people.clone().quantile_by(page, pages(), value, [0.5], Grid::linear(-20, 20, 1)).reveal(run, "median");
+    let records = (PerPerson::Records, value);
+    people
+        .clone()
+        .quantile_of_people_by(page, pages(), records, [0.5], Grid::linear(0, 9, 1))
+        .reveal(run, "records");
     people.clone().count_by(page, pages()).running().reveal(run, "so_far");
     people.clone().sum_by(page, pages(), value, -8..=5).over_last(2).reveal(run, "lately");
     people.people().reveal(run, "readers");

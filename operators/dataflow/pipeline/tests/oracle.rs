@@ -169,9 +169,15 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
                 .monotone_by(|v| v.1, Keys::discover(1e-3), (PerPerson::Sum, sums), Altogether, Grid::log())
                 .release_at(&sealing, "altogether", Exactly(Exponential::rho(0.5)));
             let tens = Grid::linear(-30, 50, 10);
-            people.quantile_by(|v| v.1, listed, sums, [0.25, 0.5, 0.9], tens).release_at(
+            people.clone().quantile_by(|v| v.1, listed.clone(), sums, [0.25, 0.5, 0.9], tens).release_at(
                 &sealing,
                 "quantiles",
+                Exactly(Exponential::rho(0.5)),
+            );
+            let own = (PerPerson::Sum, sums);
+            people.quantile_of_people_by(|v| v.1, listed, own, [0.5], Grid::linear(-30, 50, 10)).release_at(
+                &sealing,
+                "of_people",
                 Exactly(Exponential::rho(0.5)),
             );
         });
@@ -210,6 +216,13 @@ fn largest_values_and_quantiles_are_of_what_one_table_would_have() {
         };
         let expected = case.expect(KeptRecords::new(bounding::Values::new()), read, add, sorted);
         assert_eq!(exact("quantiles"), expected, "seed {seed}");
+        let add = |total: &mut (i128, Vec<i64>), own: i128| {
+            total.0 += 1;
+            total.1.push(own.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+        };
+        let own = bounding::Own(PerPerson::Sum);
+        let expected = case.expect(own, |_, event| listed(event), add, sorted);
+        assert_eq!(exact("of_people"), expected, "seed {seed}");
         let quantiles = sealed.iter().filter(|sealed| sealed.release.name.as_str() == "quantiles");
         for sealed in quantiles {
             // Three a key, in order, each a point of the grid.

@@ -5,7 +5,7 @@ use crate::accounting::PrivacyUnit;
 use crate::dataflow::revealed::{self, ExactRun, ExactTally};
 use crate::gate::Gate;
 use crate::ledger::{AccountSpec, Ledger};
-use crate::mechanisms::{Exponential, Grid, Label};
+use crate::mechanisms::{Exponential, Grid, Label, PerPerson};
 use crate::prelude::Budget;
 
 /// The windows of a statistic: of each key that somebody has, the people and the coordinates.
@@ -80,6 +80,9 @@ macro_rules! every_statistic {
         end!(people.clone().sum_by(key, listed(), value, -30..=50), gaussian, "sum");
         end!(people.clone().mean_by(key, listed(), value, -40..=41), gaussian, "mean");
         end!(people.clone().max_by(key, listed(), value, Grid::log()), search, "max");
+        let own = (PerPerson::Sum, value);
+        let sums = people.clone().quantile_of_people_by(key, listed(), own, [0.5], Grid::linear(-40, 41, 1));
+        end!(sums, search, "sums");
         end!(people.quantile_by(key, listed(), value, [0.5], Grid::linear(-40, 41, 1)), search, "median");
     }};
 }
@@ -115,7 +118,7 @@ fn what_is_revealed_is_what_would_have_been_sealed() {
             Ok(())
         });
         let tallies = tallies.unwrap();
-        assert_eq!(tallies.len(), 7);
+        assert_eq!(tallies.len(), 8);
         for tally in &tallies {
             let expected = sealed_windows(&sealed, tally.name());
             assert!(!expected.is_empty());

@@ -148,6 +148,13 @@ fn every_field_is_written() {
         ],
         &[
             (
+                "sum = { of = \"price\", range = [-0.05, 1e-3]",
+                "quantile = { of = \"price\", each = \"sum\", q = 0.5, range = [-0.05, 1e-3]",
+            ),
+            ("noise = \"gaussian\"", "noise = \"exponential\""),
+        ],
+        &[
+            (
                 "sum = { of = \"price\", range = [-0.05, 1e-3], by = \"page\", keys = [\"b\", \"a\\tb\"] }",
                 "quantile = { of = \"price\", q = 0.5, range = [0, 12] }",
             ),

@@ -423,9 +423,20 @@ pub(super) const STATISTICS: &[JobField] = &[
     table("release.quantile")
         .without("another statistic")
         .example("quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 50], step = 0.01 }")
-        .means("The median and other quantiles of a field, each one of the answers of an even grid.")
+        .means(
+            "The median and other quantiles of a field, or of one value of each person, each one of the \
+             answers of an even grid.",
+        )
         .costs("Each is off by a number of ranks that its line states."),
-    of("release.quantile.of", "quantile = { of = \"price\", q = 0.5, range = [0, 50] }"),
+    each_of("release.quantile.of", "quantile = { of = \"price\", q = 0.5, range = [0, 50] }"),
+    words("release.quantile.each", &["value", "greatest", "least", "sum", "count"])
+        .or("\"value\"")
+        .example("quantile = { each = \"count\", q = 0.5, range = [0, 50] }")
+        .means(
+            "What is ranked: the values of the field, or one value of each person: the greatest, the least, \
+             or the sum of its records, or their number.",
+        )
+        .costs("One value of a person moves each rank by 1 where values move it by `per_key`."),
     field("release.quantile.q", "a number, or a list of numbers")
         .example("quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 50] }")
         .means("The fractions of the quantiles, between 0 and 1, rising; at most 100.")

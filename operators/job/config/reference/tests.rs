@@ -141,7 +141,9 @@ fn draft_for(path: &str) -> Draft {
                 _ => draft,
             };
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
+            let is_of_people = path == "release.quantile.each";
             let draft = match word {
+                _ if is_of_people => bound,
                 "count" | "mean" | "means" | "variance" | "ratio" | "histogram" | "quantile" => {
                     bound.with("release", &["bound.per_key = 2"])
                 }
@@ -200,9 +202,15 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
         let FieldDefault::Value(value) = field.default else { continue };
         let (table, name) = field.path.split_once('.').unwrap();
         let draft = draft_for(field.path).without(table, name);
+        // Values are counted by records, and one value of a person is not.
+        let draft = match name {
+            "quantile.each" => draft.with("release", &["bound.per_key = 2"]),
+            _ => draft,
+        };
         // A statistic with a default is an inline table.
         let (without, stated) = if let Some(word) = name.strip_suffix(".each") {
-            let found = |each: &str| format!("{word} = {{ of = \"price\", {each}grid = \"log\" }}");
+            let rest = if word == "quantile" { "q = 0.5, range = [0, 50]" } else { "grid = \"log\"" };
+            let found = |each: &str| format!("{word} = {{ of = \"price\", {each}{rest} }}");
             (found(""), found(&format!("each = {value}, ")))
         } else if let Some(word) = name.strip_suffix(".people") {
             let found = |people: &str| {

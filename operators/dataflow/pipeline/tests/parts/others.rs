@@ -21,9 +21,10 @@ struct Set {
     each: usize,
 }
 
-const SETS: [Set; 4] = [
+const SETS: [Set; 5] = [
     Set { name: "max", since: 2, width: 1, each: 1 },
     Set { name: "sums", since: 2, width: 1, each: 1 },
+    Set { name: "records", since: 1, width: 1, each: 1 },
     Set { name: "median", since: 1, width: 1, each: PER_KEY as usize },
     Set { name: "found", since: 2, width: 2, each: PER_KEY as usize },
 ];
@@ -39,6 +40,15 @@ fn release_sets(recorder: &Recorder, scene: &Scene) -> impl Fn(Fed<'_, Event>) +
         let sums =
             people.clone().monotone_by(|v| v.1, listed(), (PerPerson::Sum, value), Maximum, Grid::log());
         sums.charged_to(&account).release_at(&recorder, "sums", Exactly(Exponential::rho(0.5)));
+        let records = (PerPerson::Records, value);
+        let records = people.clone().quantile_of_people_by(
+            |v| v.1,
+            listed(),
+            records,
+            [0.5],
+            Grid::linear(LOW, HIGH, 1),
+        );
+        records.charged_to(&account).release_at(&recorder, "records", Exactly(Exponential::rho(0.5)));
         let grid = Grid::linear(LOW, HIGH, 1);
         let median = people.clone().quantile_by(|v| v.1, listed(), value, [0.5], grid).charged_to(&account);
         median.release_at(&recorder, "median", Exactly(Exponential::rho(0.5)));
