@@ -530,6 +530,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.variance.of", "another", "\"other_amount\""),
     edit("release.variance.range", "another", "[0, 9]"),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
+    edit("release.quantile.each", "another", "\"greatest\"").on(&["ranked"]),
     edit("release.quantile.step", "another", "2"),
     edit("release.means.of", "in another order", "[\"other_amount\", \"amount\"]").on(&["means", "over"]),
     edit("release.means.within", "another", "[[0, 10], [0, 9]]"),

@@ -434,6 +434,18 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.cost.rho", "0.01"),
             ],
         ),
+        Job::new(
+            "ranked",
+            &[
+                ("release.quantile.of", "\"amount\""),
+                ("release.quantile.each", "\"sum\""),
+                ("release.quantile.q", "[0.5, 0.9]"),
+                ("release.quantile.range", "[0, 10]"),
+                ("release.quantile.step", "1"),
+                ("release.noise", "\"exponential\""),
+                ("release.cost.rho", "0.01"),
+            ],
+        ),
         running,
         Job::new(
             "running_mean",

@@ -293,15 +293,25 @@ fn release(job: &mut JobText, row: &Row) {
         ("max" | "min" | "altogether", _) => {
             vec![("of", of), ("each", Some(quoted("sum"))), ("grid", Some("[0, 5, 10, 100]".to_owned()))]
         }
-        ("quantile", "0" | "1") => {
+        ("quantile", "0") => {
             vec![("of", of), ("q", Some("0.5".to_owned())), ("range", range("[0, 50]"))]
         }
-        ("quantile", _) => vec![
-            ("of", of),
-            ("q", Some("[0.25, 0.75]".to_owned())),
-            ("range", range("[0, 50]")),
-            ("step", Some("1".to_owned())),
-        ],
+        ("quantile", _) => {
+            let each = match form {
+                "1" => "value",
+                "2" if row.is("bound", &["wide"]) => "greatest",
+                "2" => "least",
+                "3" => "sum",
+                _ => "count",
+            };
+            vec![
+                ("of", of.filter(|_| each != "count")),
+                ("each", Some(quoted(each))),
+                ("q", Some("[0.25, 0.75]".to_owned())),
+                ("range", range("[0, 50]")),
+                ("step", Some("1".to_owned())),
+            ]
+        }
         other => panic!("{other:?} has no fields here"),
     };
     let rollup = row.is("rollup", &["yes"]).then(|| "true".to_owned());
@@ -312,6 +322,8 @@ fn release(job: &mut JobText, row: &Row) {
     let finds = statistic == "means" && ["2", "3", "4"].contains(&form);
     let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]) && !finds;
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
+    // Of a person there is one value.
+    let is_of_people = statistic == "quantile" && ["2", "3", "4"].contains(&form);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
     let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };
@@ -319,7 +331,11 @@ fn release(job: &mut JobText, row: &Row) {
         ("keys", if keyed { most("8") } else { None }),
         (
             "per_key",
-            if ["people", "max", "min", "altogether"].contains(&statistic) { None } else { most(per_key) },
+            if ["people", "max", "min", "altogether"].contains(&statistic) || is_of_people {
+                None
+            } else {
+                most(per_key)
+            },
         ),
         ("windows", windows(row)),
     ];

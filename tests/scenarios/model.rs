@@ -49,7 +49,7 @@ pub(crate) const FACTORS: &[Factor] = &[
             "quantile",
         ],
     ),
-    // The form of a statistic: `each` and `grid` of a max or min, `q` and `step` of a quantile, the range of others.
+    // The form of a statistic: `each` and `grid` of a max or min, `each`, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
     // The key: a field, a derived field, or that field beside a derived one that is the same everywhere.
@@ -205,7 +205,7 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     // A mechanism examines every possible answer, so their number is stated.
     Rule(
-        &[("statistic", &["quantile"]), ("form", &["0", "1"]), ("noise", &["permute-and-flip"])],
+        &[("statistic", &["quantile"]), ("form", &["0"]), ("noise", &["permute-and-flip"])],
         Check("release[1].quantile"),
     ),
     Rule(&[("keys", &["no"]), ("by", &["derived", "several"])], Senseless),
@@ -257,6 +257,7 @@ pub(crate) const RULES: &[Rule] = &[
         &[("unit", &["record"]), ("statistic", &["max", "min", "altogether"]), ("form", &["2"])],
         Check("each"),
     ),
+    Rule(&[("unit", &["record"]), ("statistic", &["quantile"]), ("form", &["4"])], Check("each")),
     // Totals over windows.
     Rule(
         &[("running", RUNS), ("statistic", &["means", "max", "min", "altogether", "quantile"])],
