@@ -72,14 +72,15 @@ enum Command {
     Fields(check::FieldsArgs),
     /// Print the releases of a job and their privacy cost, before there is data
     Plan(check::PlanArgs),
-    /// Choose bounds and shares of a job by the shape of a log that is made up or public, at no cost
+    /// Choose bounds and shares of a job by the shape of a log: made up or public, at no cost, or estimated
     ///
     /// For each release whose price is a share, tries each usual bound, and then gives the shares to the
     /// releases so that the largest of their errors is least. The error of a release is the mean over its
     /// cells, each weighed by its truth, of what is left out of the cell, counted in the log, and the noise that
     /// nine of ten draws stay within, beside its truth and at most all of it; of a mean, beside the width of
-    /// its range. The protected records are never read. A release that has run needs a new version if a
-    /// number of it is changed.
+    /// its range. The protected records are not read, but with --estimate: then a second job of one window reads
+    /// them, and each of its releases is charged to the account of the job before it leaves. A release that has run
+    /// needs a new version if a number of it is changed.
     Tune(tune::TuneArgs),
     /// Say in sentences what a released line promises, and how sure its interval is
     Explain(explain::ExplainArgs),
@@ -233,6 +234,9 @@ fn lost_windows_warning(windows: u64) -> Option<String> {
 
 /// Exit code: a parameter, a job file or a ledger does not fit.
 const BAD_CONFIGURATION: u8 = 78;
+
+/// Exit code: a release was refused for budget.
+const BUDGET_REFUSED: u8 = 75;
 
 /// Exit code: a fault of the program, or a replay that was stopped before its end.
 const INTERNAL_FAULT: u8 = 70;

@@ -1,17 +1,22 @@
-//! `discreet tune`: bounds and shares of a job, by the shape of a log that is made up or public.
+//! `discreet tune`: bounds and shares of a job, by the shape of a log that is made up, public, or estimated on
+//! a part of the budget.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-use discreet::job::config::ConfigNumber;
-use discreet::job::{EditedJob, Job, LogShape, StatedLog, Tuning, TuningScope};
+use clap::{ArgGroup, Args};
+use discreet::dataflow::Stop;
+use discreet::job::config::{BudgetShare, ConfigNumber};
+use discreet::job::{
+    EditedJob, EstimateError, Job, LogShape, Replay, RunObserver, StatedKeys, StatedLog, Tuning, TuningScope,
+};
 
-use super::values::{skew, whole};
-use super::{Refusal, counted};
+use super::values::{part, skew, whole};
+use super::{BUDGET_REFUSED, INTERNAL_FAULT, Refusal, counted, log, observers, run};
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("numbers").args(["rows", "estimate"])))]
 pub(crate) struct TuneArgs {
     /// The job file
     config: PathBuf,
@@ -23,14 +28,22 @@ pub(crate) struct TuneArgs {
     people: Option<u64>,
     /// The number of keys of the log; without it those of the longest list of keys, or 100 where keys are
     /// discovered
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole(), requires = "rows")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = whole(), requires = "numbers")]
     keys: Option<u64>,
-    /// The skew of keys and people, from 0 (uniform) to 10; 1.1 without it
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = skew(), requires = "rows")]
+    /// The skew of keys and people, from 0 (uniform) to 10; of an estimated log that of keys alone; 1.1 without it
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = skew(), requires = "numbers")]
     skew: Option<ConfigNumber>,
     /// A sample in the format of the source that you state to be public, never the protected records
     #[arg(long, value_name = "FILE")]
     like: Option<PathBuf>,
+    /// Read the protected records, and pay this part of the budget, such as 0.05, for a log that is made of what
+    /// is released about them: how many people, and quantiles of their records and values, over all the time from
+    /// job.from until job.until. It is charged once, and the same call later has the same numbers
+    #[arg(long, value_name = "SHARE", value_parser = part(), conflicts_with_all = ["people", "like"])]
+    estimate: Option<BudgetShare>,
+    /// The file for the released lines of the estimate; without it JOB.estimate.jsonl beside the ledger
+    #[arg(long, value_name = "FILE", requires = "estimate")]
+    estimate_out: Option<PathBuf>,
     /// Leave the shares as they are
     #[arg(long)]
     keep_shares: bool,
@@ -53,7 +66,10 @@ impl TuneArgs {
         if let Some(out) = &self.out {
             is_new_beside(out, &self.config)?;
         }
-        let shape = self.shape(&job)?;
+        let shape = match &self.estimate {
+            Some(share) => self.estimated(&job, share)?,
+            None => self.shape(&job)?,
+        };
         let scope = TuningScope { shares: !self.keep_shares, windows: self.windows };
         let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let written = self.out.as_ref().map(|out| self.write(out, &tuning)).transpose()?;
@@ -63,6 +79,36 @@ impl TuneArgs {
             return Ok(format!("{line}\n"));
         }
         Ok(format!("{tuning}{}", written.unwrap_or_default()))
+    }
+
+    /// Estimates the log from a part of the budget, and returns its shape.
+    fn estimated(&self, job: &Job, share: &BudgetShare) -> Result<LogShape, Refusal> {
+        let TuneArgs { config, keys, skew, estimate_out, .. } = self;
+        let estimate =
+            job.log_estimate(*share, StatedKeys { keys: *keys, skew: *skew }, estimate_out.as_deref());
+        let estimate =
+            estimate.map_err(|refused| Refusal::new(format!("{}: {refused}", config.display())))?;
+        if self.out.as_deref() == Some(estimate.file()) {
+            return Err(Refusal::new("--out: found the file of the estimate; give another name"));
+        }
+        log::set(job.log);
+        let stop = Stop::new();
+        run::handle_signals(&stop, None)?;
+        let mut replay = Replay::default();
+        replay.stop = stop;
+        replay.onlooker = RunObserver {
+            reading: observers::bar(),
+            warning: Some(Box::new(observers::warn_operator)),
+            ending: Some(Box::new(observers::end_at_once)),
+            notice: Some(run::notice()),
+            ..RunObserver::default()
+        };
+        estimate.run(replay).map_err(|error| match error {
+            EstimateError::Run(error) => error.into(),
+            EstimateError::Budget(message) => Refusal::with(BUDGET_REFUSED, message),
+            EstimateError::Stopped => Refusal::with(INTERNAL_FAULT, error.to_string()),
+            error => Refusal::new(error.to_string()),
+        })
     }
 
     /// Returns the shape of the log.

@@ -13,7 +13,7 @@ use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use discreet::accounting::bounded::BoundedNoiseGoal;
 use discreet::accounting::shape::DataDomain;
 use discreet::accounting::{Randomizer, Relation};
-use discreet::job::config::ConfigNumber;
+use discreet::job::config::{BudgetShare, ConfigNumber};
 use discreet::ledger::Name;
 use discreet::mechanisms::Grid;
 use discreet::mechanisms::stable::BoundingBox;
@@ -107,6 +107,14 @@ pub(super) fn time() -> impl TypedValueParser<Value = Time> {
 /// Parses the skew of a synthetic log, which may be negative until the log refuses it.
 pub(super) fn skew() -> impl TypedValueParser<Value = ConfigNumber> {
     argument(|field, text| ConfigNumber::parse(text).map_err(|_| malformed(field, "a number from 0 to 10")))
+}
+
+/// Parses a part of a budget.
+pub(super) fn part() -> impl TypedValueParser<Value = BudgetShare> {
+    argument(|field, text| {
+        let part = BudgetShare::of(&Decimal::parse(field.to_owned(), text)?);
+        part.map_err(|refused| out_of_range(field, refused.remedy()))
+    })
 }
 
 /// Parses the number of points of a grid, or `log`.

@@ -102,7 +102,7 @@ mod unfit;
 pub use crate::mechanisms::release_line::LineError;
 pub use config::{Job, Mistake, MistakeKind, Mistakes};
 pub use explain::Explanation;
-pub use log_shape::{LogShape, StatedLog};
+pub use log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, ReleasedQuantile, StatedLog};
 pub use plan::Plan;
 pub use questions::{AskOutcome, AskUnavailable, QuestionService};
 pub use run::{
@@ -113,6 +113,7 @@ pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use template::{JobTemplate, LogKind};
 pub use tune::{
-    EditedJob, SweptBound, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning, TuningScope,
+    EditedJob, EstimateError, LogEstimate, StatedKeys, SweptBound, SweptWindow, TUNING_CRITERION,
+    TunedChoice, TunedRelease, Tuning, TuningScope,
 };
 pub use unfit::UnfitJob;

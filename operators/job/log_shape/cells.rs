@@ -169,7 +169,7 @@ impl LogShape {
     /// Returns the sum of a person's values in a cell, and the clamped sum.
     fn sums(&self, values: impl Iterator<Item = i64> + Clone, measure: CellMeasure) -> (i128, i128) {
         let all = || values.clone().map(i128::from).sum::<i128>();
-        match (measure, self.has_values) {
+        match (measure, self.has_values()) {
             (CellMeasure::People | CellMeasure::Records, _) => (0, 0),
             (CellMeasure::Sum(low, high), true) => (all(), all().clamp(low.into(), high.into())),
             (CellMeasure::Mean(low, high), true) => {

@@ -224,7 +224,7 @@ impl Job {
     }
 
     /// Returns true if the source is standard input or a pipe, which no run reads again.
-    fn is_read_once(&self) -> bool {
+    pub(in crate::job) fn is_read_once(&self) -> bool {
         match self.source.records.place() {
             Some(SourcePlace::Stdin) => true,
             Some(SourcePlace::Files(path)) => publish::is_pipe(path),

@@ -62,5 +62,6 @@ pub use receiver::ReceiverSigns;
 pub(in crate::job) use receiver::access_token;
 pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedKind, Use};
+pub(in crate::job) use synthetic::SplitMix;
 pub use synthetic::{SyntheticLog, SyntheticRow};
 pub(crate) use wanted::{FieldRequirements, KeyField, NumberField};

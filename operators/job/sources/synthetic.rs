@@ -198,16 +198,26 @@ impl SyntheticRow {
 }
 
 /// A short random sequence for each row (Steele, Lea, Flood 2014: SplitMix64). Privacy does not rest on it.
-struct SplitMix(u64);
+pub(in crate::job) struct SplitMix(u64);
 
 impl SplitMix {
+    /// Creates the sequence of a number, such as that of a row.
+    pub(in crate::job) fn of(number: u64) -> SplitMix {
+        SplitMix(mixed(number))
+    }
+
+    /// Returns the next number below `sides`, which is above zero.
+    pub(in crate::job) fn below(&mut self, sides: u64) -> u64 {
+        (u128::from(self.word()) * u128::from(sides) >> 64) as u64
+    }
+
     fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.0)
     }
 
     /// A number from 0 to below 1.
-    fn part(&mut self) -> f64 {
+    pub(in crate::job) fn part(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

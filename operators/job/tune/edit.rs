@@ -117,6 +117,23 @@ fn replacements(tuning: &Tuning, text: &str) -> Option<Vec<Replacement>> {
             replacements.push(Replacement { place: value.span(), number, why });
         }
     }
+    if let Some(estimate) = &tuning.estimate {
+        let budget = table.get_ref().get("privacy").and_then(|privacy| match privacy.get_ref() {
+            DeValue::Table(privacy) => privacy.get("budget"),
+            _ => None,
+        });
+        // A table of lines of its own has no end of a line that is its own.
+        let of_a_line = |place: &Range<usize>| {
+            let stated = text.get(place.clone());
+            stated.filter(|stated| stated.starts_with('{') && !stated.contains('\n')).map(str::to_owned)
+        };
+        let stated = budget.and_then(|budget| Some((of_a_line(&budget.span())?, budget.span())));
+        replacements.extend(stated.map(|(number, place)| Replacement {
+            place,
+            number,
+            why: estimate.paid(),
+        }));
+    }
     replacements.sort_by_key(|replacement| replacement.place.start);
     Some(replacements)
 }

@@ -2,15 +2,18 @@
 //! windows.
 //!
 //! ```text
+//! LogEstimate ─run─▶ EstimatedLog ─▶ LogShape
 //! LogShape ─cells─▶ what each bound leaves out ─┐
 //! Job ────plan────▶ noise of each bound ────────┴─▶ error ─▶ bounds ─▶ shares ─▶ bounds ─▶ Tuning ─edit─▶ job file
 //! ```
 //!
-//! Everything is computed from the job file and the shape of a log that is public or made up ([`LogShape`]);
-//! the protected records are never read, so nothing is charged. A number that is chosen changes the terms of
-//! its release: a job that has run with another one needs a new version of it.
+//! Everything is computed from the job file and the shape of a log ([`LogShape`]) that is public or made up;
+//! then the protected records are not read, and nothing is charged. On request the shape is made of what a
+//! second job has released of them, on a stated part of the budget ([`LogEstimate`]). A number that is chosen
+//! changes the terms of its release: a job that has run with another one needs a new version of it.
 
 mod edit;
+mod estimate;
 mod page;
 mod shares;
 mod sweep;
@@ -20,10 +23,11 @@ mod tests;
 use serde::{Serialize, Serializer};
 
 use super::config::{BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
-use super::log_shape::LogShape;
+use super::log_shape::{EstimatedLog, LogShape};
 use super::plan::longer;
 use super::unfit::UnfitJob;
 pub use edit::EditedJob;
+pub use estimate::{EstimateError, LogEstimate, StatedKeys};
 use sweep::{RelativeError, ReleaseSweep, TriedBound};
 
 /// The sentence that says what the error of a release is.
@@ -40,6 +44,11 @@ pub struct TuningScope {
     pub windows: bool,
 }
 
+impl TuningScope {
+    /// Bounds alone.
+    pub const BOUNDS: TuningScope = TuningScope { shares: false, windows: false };
+}
+
 /// The numbers that were found for a job.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -51,6 +60,9 @@ pub struct Tuning {
     pub rows: u64,
     /// The number of people who have them.
     pub people: u64,
+    /// The estimate of which the log is made, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<EstimatedLog>,
     /// The releases, in the order of the file.
     pub releases: Vec<TunedRelease>,
     /// The job with the chosen numbers.
@@ -125,7 +137,10 @@ fn in_words<S: Serializer>(every: &Every, serializer: S) -> Result<S::Ok, S::Err
     serializer.collect_str(every)
 }
 
-fn as_number<S: Serializer>(share: &BudgetShare, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::job) fn as_number<S: Serializer>(
+    share: &BudgetShare,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(share.to_decimal().to_f64())
 }
 
@@ -217,7 +232,8 @@ impl Job {
         // What is written is read again and planned: a job file with it runs.
         tuned.fits()?;
         let name = self.name.as_str().to_owned();
-        Ok(Tuning { name, rows: shape.rows(), people: shape.people(), releases, tuned })
+        let estimate = shape.estimate().cloned();
+        Ok(Tuning { name, rows: shape.rows(), people: shape.people(), estimate, releases, tuned })
     }
 
     /// Tries longer windows for a release, and gives it the shortest with which it errs by a tenth at most.

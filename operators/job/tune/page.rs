@@ -45,8 +45,17 @@ impl TunedChoice {
 
 impl Display for Tuning {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Tuning { name, rows, people, releases, .. } = self;
+        let Tuning { name, rows, people, estimate, releases, .. } = self;
         writeln!(f, "{name}, by a log of {rows} records of {people} people\n")?;
+        if let Some(estimate) = estimate {
+            writeln!(f, "estimate")?;
+            line(f, "paid", &estimate.paid())?;
+            line(f, "released", &estimate.released())?;
+            if let Some(doubt) = estimate.doubt() {
+                line(f, "", doubt)?;
+            }
+            writeln!(f)?;
+        }
         for release in releases {
             writeln!(f, "{}", release.name)?;
             if let Some(left) = release.left {

@@ -100,6 +100,6 @@ impl ErrorCurve {
 }
 
 /// Returns the share of this number of parts; `None` for none.
-fn of_parts(parts: u64) -> Option<BudgetShare> {
+pub(super) fn of_parts(parts: u64) -> Option<BudgetShare> {
     BudgetShare::of(&Decimal::of(&parts.to_string(), -18)).ok()
 }

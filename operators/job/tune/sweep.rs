@@ -11,6 +11,7 @@ use crate::job::config::{BudgetShare, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::{CellContent, CellMeasure, ReleaseCells};
 use crate::job::release_plan::ReleasePlan;
+use crate::job::statistics::StatisticSpec;
 use crate::mechanisms::DecimalPoint;
 
 /// A release with its cells.
@@ -23,6 +24,8 @@ pub(super) struct ReleaseSweep<'t> {
     point: DecimalPoint,
     /// True if the log says what a bound leaves out; of a mean it needs the values for that.
     knows_bounds: bool,
+    /// True if the log says how many keys a person has in a window.
+    knows_keys: bool,
 }
 
 /// The noise of a cell, in units of the file.
@@ -68,8 +71,11 @@ impl<'t> ReleaseSweep<'t> {
         if release.running.is_some() {
             return Err("its bound holds for all windows together");
         }
-        if release.condition.is_some() && !shape.has_values() {
-            return Err("a log that is made up does not say which records its where keeps");
+        if release.condition.is_some() && !shape.knows_conditions() {
+            return Err(match shape.estimate() {
+                Some(_) => "an estimate does not say which records its where keeps",
+                None => "a log that is made up does not say which records its where keeps",
+            });
         }
         let measure = CellMeasure::of(&release).ok_or("its error is not that of one number of each key")?;
         let offer = plan_alone(job, release.clone()).ok_or("no budget is left for it")?;
@@ -79,7 +85,9 @@ impl<'t> ReleaseSweep<'t> {
             return Err("no record of the log counts for it");
         }
         let knows_bounds = shape.has_values() || !matches!(measure, CellMeasure::Mean(..));
-        Ok(ReleaseSweep { job, release, cells, point: offer.point(), knows_bounds })
+        // The buckets of a person are those of its values.
+        let knows_keys = shape.knows_keys() || matches!(release.statistic, StatisticSpec::Histogram(_));
+        Ok(ReleaseSweep { job, release, cells, point: offer.point(), knows_bounds, knows_keys })
     }
 
     /// Returns the share of the release.
@@ -184,7 +192,11 @@ impl<'t> ReleaseSweep<'t> {
             true => tried(bound.per_key, self.cells.most_records),
             false => vec![bound.per_key],
         };
-        for keys in tried(bound.keys, self.cells.most_keys) {
+        let keys = match self.knows_keys {
+            true => tried(bound.keys, self.cells.most_keys),
+            false => vec![bound.keys],
+        };
+        for keys in keys {
             per_key.iter().for_each(|per_key| each(keys, *per_key));
         }
     }
