@@ -6,6 +6,7 @@ mod archive;
 mod budget;
 mod calibrate;
 mod check;
+mod estimate;
 mod events;
 mod explain;
 mod init;
