@@ -87,9 +87,13 @@ fn log() -> String {
     for who in 0..COUNT {
         let records = libm::exp(1.2 + normal()).round().max(1.0) as u64;
         let page = who % 5 % 3;
+        let mut price = 0.0;
         for record in 0..records {
             let time = FROM / 1_000_000 + ((who + record) % 7) as i64 * 86_400 + (record % 80_000) as i64;
-            let price = libm::exp(0.9 + 0.8 * normal());
+            // Values of one person are alike, as in the real logs.
+            if record == 0 || normal() < 0.0 {
+                price = libm::exp(0.9 + 0.8 * normal());
+            }
             writeln!(text, "u{who},{time},p{page},{price:.2}").unwrap();
         }
     }
@@ -363,22 +367,22 @@ fn judged(job: &Job, tuned: &Job, truth: &LogShape) -> (Vec<(String, f64, f64)>,
     (found, [own, best])
 }
 
-/// Checks the bounds that an estimate finds, and that the largest error is at most by this factor above that
-/// by the truth.
+/// Checks that the bounds that an estimate finds err at most by this factor more than the best, and that the
+/// largest error is at most by it above that by the truth.
 fn is_near(job: &Job, shape: &LogShape, truth: &LogShape, most: f64) {
     let tuning = job.tune(shape, TuningScope { shares: true, windows: false }).unwrap();
     let (found, [own, best]) = judged(job, &tuning.tuned, truth);
     assert!(!found.is_empty());
     for (name, own, least) in found {
         println!("{name}: errs by {own:.4}, where {least:.4} is possible: {:.3}", own / least);
-        assert!(own <= 1.1 * least, "{name}: {own}, where {least} is possible");
+        assert!(own <= most * least, "{name}: {own}, where {least} is possible");
     }
     println!("the largest error is {own:.4}, and by the truth {best:.4}: {:.3}", own / best);
     assert!(own <= most * best, "{own}, where {best} is possible");
 }
 
-// Refutes numbers that are worse by more than a tenth than the best of all by the truth: of a job that an
-// estimate has tuned.
+// Refutes numbers that are worse by more than three tenths than the best of all by the truth, of a job that an
+// estimate of few people has tuned: by four sure quantiles of their records.
 #[test]
 fn an_estimate_finds_nearly_the_best_bounds() {
     let scene = Scene::new(&usual());
@@ -400,7 +404,7 @@ fn an_estimate_finds_nearly_the_best_bounds() {
     assert_eq!(counts.keys, Some(1));
 }
 
-// The same of the real logs, at a twentieth of the budget.
+// The same of the real logs, by more than a tenth, at a twentieth of the budget.
 #[test]
 fn an_estimate_finds_nearly_the_best_bounds_of_real_logs() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
