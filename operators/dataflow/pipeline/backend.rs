@@ -151,6 +151,18 @@ where
         }
     }
 
+    fn unreleased(&self, window: Interval, (_, admitted): Self::Tally) {
+        if let Some(counters) = &self.counters {
+            counters.admitted(window, admitted);
+        }
+    }
+
+    fn part_unreleased(&self, window: Interval, portion: Self::Part) {
+        if let (Some(counters), Portion::Admitted(admitted)) = (&self.counters, portion) {
+            counters.admitted(window, vec![admitted]);
+        }
+    }
+
     fn sealable(&self, window: Interval, (tally, admitted): Self::Tally) -> Box<dyn Sealable> {
         if let Some(counters) = &self.counters {
             counters.admitted(window, admitted);

@@ -166,11 +166,12 @@ impl<P: Person, K: GroupingKey> Ledgered<P, K> {
         restored
     }
 
-    /// Takes note of what a window has counted, once its tally is whole.
+    /// Takes note of what a window has counted. That of a window which is skipped is sealed with the next one that is
+    /// not: whom it counted may be in its numbers.
     pub(super) fn admitted(&self, window: Interval, admitted: Vec<Admitted>) {
         let mut known = self.lock();
         if window.end() > known.through {
-            known.waiting.insert(window.end(), admitted);
+            known.waiting.entry(window.end()).or_default().extend(admitted);
         }
     }
 

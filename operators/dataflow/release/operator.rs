@@ -422,6 +422,13 @@ pub trait WindowStatistic: 'static {
 
     /// Returns the finished tally with the mechanism that will noise it.
     fn sealable(&self, window: Interval, tally: Self::Tally) -> Box<dyn Sealable>;
+
+    /// Takes the tally of a window that is skipped, or that a former run has settled: what it says of people holds for
+    /// later windows.
+    fn unreleased(&self, _window: Interval, _tally: Self::Tally) {}
+
+    /// Takes a part of such a window that came after it was skipped.
+    fn part_unreleased(&self, _window: Interval, _part: Self::Part) {}
 }
 
 /// The common part of the names of a statistic's releases: all but the window and the part of the answer.

@@ -74,11 +74,15 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
     }
 
     /// Adds a part to its window; the part's source had declared completeness up to `at` when it was sent.
-    /// The part is dropped if it is late, or if there is no such window.
+    /// The part is dropped if it is late, or if there is no such window; that of a window which was skipped, or which a
+    /// former run has settled, is in no release.
     pub(crate) fn absorb(&mut self, at: Time, number: u64, part: S::Part) {
         let Some(window) = self.schedule.window(number) else { return };
-        if at >= self.close(window) || number < self.next {
+        if at >= self.close(window) {
             return;
+        }
+        if number < self.next {
+            return self.statistic.part_unreleased(window, part);
         }
         let tally = self.open.entry(number).or_insert_with(|| self.statistic.tally(window));
         self.statistic.absorb(tally, part);
@@ -122,11 +126,13 @@ impl<S: WindowStatistic, Outcome> WindowQueue<S, Outcome> {
             let release = self.title.of(window);
             let id = release.id();
             if self.before.remove(&id) {
+                tally.into_iter().for_each(|tally| self.statistic.unreleased(window, tally));
                 continue;
             }
             self.waiting.insert(number, None);
             self.numbers.insert(id, number);
             if let Some(why) = skipped {
+                tally.into_iter().for_each(|tally| self.statistic.unreleased(window, tally));
                 return Some(WindowAction::Skip(release, why));
             }
             let tally = tally.unwrap_or_else(|| self.statistic.tally(window));
