@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use discreet::accounting::running::{self, REMEMBERED, Strategy, StrategyChoice, StrategyError};
+use discreet::mechanisms::running::StreamContribution;
 use serde_json::{Value, json};
 
 use super::Refusal;
@@ -16,6 +17,9 @@ pub(crate) struct RunningArgs {
     /// The number of ticks; the release ends with the last
     #[arg(long, allow_negative_numbers = true, value_parser = whole())]
     horizon: u64,
+    /// Instead of totals, the people of the last ticks: the most times that a person enters
+    #[arg(long, allow_negative_numbers = true, value_parser = whole())]
+    entries: Option<u64>,
     /// The zCDP budget of all totals together
     #[arg(long, allow_negative_numbers = true, value_parser = number())]
     rho: f64,
@@ -41,7 +45,10 @@ pub(crate) struct SlidingArgs {
 impl RunningArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let RunningArgs { horizon, rho, .. } = *self;
+        let RunningArgs { horizon, rho, entries, .. } = *self;
+        if let Some(entries) = entries {
+            return self.of_people(entries);
+        }
         let choice = running::so_far(horizon, rho)?;
         if self.json {
             return Ok(line(&choice));
@@ -59,6 +66,69 @@ impl RunningArgs {
         }
         Ok(page(&choice, &request, &notes))
     }
+}
+
+impl RunningArgs {
+    /// Returns the answer for people who enter and leave: each entry changes the number of people twice.
+    fn of_people(&self, entries: u64) -> Result<String, Refusal> {
+        let RunningArgs { horizon, rho, json, .. } = *self;
+        StreamContribution::entries(entries, 1)?;
+        let priced = running::so_far(horizon, rho)?;
+        let changes = 2.0 * entries as f64;
+        let figures: Vec<PeopleError> = (priced.strategies().iter())
+            .filter(|of| of.strategy() != Strategy::SquareRoot || horizon <= REMEMBERED)
+            .map(|of| {
+                let [max, rms] = [of.max_deviation(), of.rms_deviation()].map(|one| one * changes.sqrt());
+                let name = of.strategy().name();
+                // Noise of its own in each window has the variance 1 / (2 rho) for each window that is paid for.
+                PeopleError { name, max, rms, memory: of.memory(), windows: (max * max * 2.0 * rho).floor() }
+            })
+            .collect();
+        let best = priced.best().strategy().name();
+        if json {
+            let strategy_json = |of: &PeopleError| {
+                json!({
+                    "name": of.name,
+                    "max_sd": of.max,
+                    "rms_sd": of.rms,
+                    "memory_numbers": of.memory,
+                    "as_windows": of.windows,
+                })
+            };
+            let strategies: Vec<Value> = figures.iter().map(strategy_json).collect();
+            return Ok(format!(
+                "{}\n",
+                json!({ "strategies": strategies, "best": best, "entries": entries })
+            ));
+        }
+        let row = |of: &PeopleError| {
+            let mark = if of.name == best { "  best" } else { "" };
+            let PeopleError { name, max, rms, memory, windows } = of;
+            format!("{name:<12} {max:>12.4} {rms:>12.4} {memory:>15} {windows:>12}{mark}\n")
+        };
+        let rows: String = figures.iter().map(row).collect();
+        let most = figures.iter().find(|of| of.name == best).map_or(0.0, |of| of.windows);
+        let times = if entries == 1 { "once".to_owned() } else { format!("{entries} times") };
+        Ok(format!(
+            "request   people of the last windows, at each of {horizon} ticks, for rho = {rho} in all\n\n\
+             strategy       largest sd       rms sd   numbers a key   as windows\n\
+             {rows}\n\
+             This is for a person of one key, who enters it at most {times} and changes the number of people by 1 and -1 in turn;\n\
+             of several keys, multiply by the root of their number. Every number is released, and all are charged once. Noise of\n\
+             its own for each window errs as much if a person is paid for in as many windows as the last column says, and less\n\
+             if in fewer than {most}.\n"
+        ))
+    }
+}
+
+/// The error of the number of people of the last windows, under a strategy.
+struct PeopleError {
+    name: &'static str,
+    max: f64,
+    rms: f64,
+    memory: u64,
+    /// The number of windows of a person for which noise of its own in each window errs as much.
+    windows: f64,
 }
 
 impl SlidingArgs {

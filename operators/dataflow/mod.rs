@@ -53,7 +53,7 @@
 //! | statistic | [`count_by`](Bounded::count_by), [`people_by`](Bounded::people_by), [`sum_by`](Bounded::sum_by), [`mean_by`](Bounded::mean_by), [`histogram_by`](Bounded::histogram_by) | by key; without `_by`, of everything |
 //! | | [`mean_of`](Bounded::mean_of) | of several numbers at once: [`within`](MeanOf::within) ranges, [`over`](MeanOf::over) a data domain, within ranges that are [found](MeanOf::found_within), or [`stable`](MeanOf::stable) |
 //! | | [`max_by`](Bounded::max_by), [`monotone_by`](Bounded::monotone_by), [`quantile_by`](Bounded::quantile_by) | by key, of unbounded values: found by their rank, with an error that is a number of people |
-//! | over windows | [`running`](Tallied::running), [`running_for`](Tallied::running_for), [`over_last`](Tallied::over_last) | counts, people and sums, added up: so far, or of the last windows; paid for once, and a person is bounded over all of them together |
+//! | over windows | [`running`](Tallied::running), [`running_for`](Tallied::running_for), [`over_last`](Tallied::over_last), [`people_of_last`](Tallied::people_of_last) | counts, people and sums, added up: so far, or of the last windows; paid for once, and a person is bounded over all of them together |
 //! | queries | [`answer`](Bounded::answer) | any query of an analyst over the kept records, while the stream goes on |
 //! | release | [`release`](Tallied::release), [of answers](Answering::release) | a name, and a mechanism with its cost |
 //!
@@ -291,9 +291,10 @@ pub use graph::{Drawing, Graph};
 pub use pipeline::revealed;
 pub use pipeline::{
     Accumulated, Aggregation, Answering, Averaged, Averaging, Bounded, CountingByKey, DistinctRecords,
-    GroupingKey, IntoVector, KeyedAggregation, MeanOf, Multiplicity, NamedRecords, OneRecordPerPerson, Owned,
-    PairSumming, People, Person, Private, ProtectedUnit, Ranking, RankingPeople, RecordId, RecordIdentity,
-    Records, Replies, RunningPairs, Searching, SumsByKey, TakesBack, Tallied, Unplaced, Vector, Windowed,
+    GroupingKey, IntoVector, KeyedAggregation, LifetimeBound, MeanOf, Multiplicity, NamedRecords,
+    OneRecordPerPerson, Owned, PairSumming, People, Person, Private, ProtectedUnit, Ranking, RankingPeople,
+    RecordId, RecordIdentity, Records, Replies, RunningPairs, Searching, SumsByKey, TakesBack, Tallied,
+    Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use pipeline::{CHOICE, EverySquare, Everything, ExactCells, RecordFilter, Terms, charge, terms};

@@ -581,10 +581,11 @@ impl<'j> StatedRelease<'j> {
         if self.job.privacy.privacy_unit == Protected::Record {
             return "One record counts once in each window that holds it.".to_owned();
         }
-        let BoundSpec { keys, per_key, windows } = self.release.bound;
+        let BoundSpec { keys, per_key, windows, entries } = self.release.bound;
         let mut parts = Vec::new();
         parts.extend(keys.map(|keys| counted(keys.into(), "key")));
         parts.extend(per_key.map(|records| format!("{} of each key", counted(records.into(), "record"))));
+        parts.extend(entries.map(|entries| format!("{} of each key", counted(entries.into(), "entry"))));
         parts.extend(windows.map(|windows| format!("{}, ever", counted(windows.into(), "window"))));
         let of = if self.release.running.is_some() { "all windows together" } else { "a window" };
         match parts.is_empty() {

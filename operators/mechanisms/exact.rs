@@ -28,7 +28,8 @@ pub struct ExactCell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExactValue {
-    /// A count, a number of people, or a sum. Of a total over windows: the part that this window adds.
+    /// A count, a number of people, or a sum. Of a total over windows: the part that this window adds; of people over the
+    /// last windows, their number.
     Number(i128),
     /// A mean: the sum of the clipped values, and their number.
     Mean {
@@ -76,12 +77,17 @@ impl<K: Key> ExactStatistic for RunningTotal<K> {
     type Total = Cell;
 
     fn exact(&self, cell: Cell) -> ExactCell {
-        self.total().exact(cell)
+        let value = self.value(&cell);
+        ExactCell {
+            people: cell.people,
+            value: ExactValue::Number(value),
+            coordinates: BTreeMap::from([(0, value)]),
+        }
     }
 
     fn windows(&self) -> Option<u64> {
         match self.span() {
-            TotalSpan::SoFar { windows } => Some(windows),
+            TotalSpan::SoFar { windows } | TotalSpan::People { windows, .. } => Some(windows),
             TotalSpan::Last { .. } => None,
         }
     }

@@ -78,18 +78,25 @@ pub(crate) fn reach(buffers: &[Buffer]) -> u128 {
 pub(crate) const BITS: u32 = 28;
 pub(crate) const INNER: u32 = 48;
 
-/// The square of the largest change of `ticks` measurements by contributions of total size `each`, rounded
-/// up, in units of `2^-bits` a measurement.
+/// Returns true if the coefficients never rise: the first is 1, and the second is the sum of the weights of series
+/// that decay.
+pub(crate) fn falls(buffers: &[Buffer]) -> bool {
+    let second: u128 = buffers.iter().map(|buffer| u128::from(buffer.weight)).sum();
+    second <= u128::from(ONE) && buffers.iter().all(|buffer| buffer.loss <= ONE)
+}
+
+/// The square of the largest change of `ticks` measurements by contributions whose exact length is at most the root of
+/// `times` that of one contribution of size 1, rounded up, in units of `2^-bits` a measurement.
 ///
 /// Buffers and measurements are rounded down at each tick, in the same way for both of two neighbouring
 /// datasets; so the difference between the two is that of exact numbers but for less than one unit at each
 /// rounding. The error of a buffer decays, and is at most `1 / loss` units of the buffers; a measurement is
 /// off by `weight` times that, by one unit for each product, and by one of its own. The length of `ticks`
 /// numbers of at most `r` is at most `r` times the root of `ticks`.
-pub(crate) fn moved_squared(buffers: &[Buffer], ticks: u64, each: u64, bits: u32) -> UBig {
+pub(crate) fn moved_squared(buffers: &[Buffer], ticks: u64, times: u128, bits: u32) -> UBig {
     // Lengths are in units of 2^-32 of a measurement's unit.
     const PART: usize = 32;
-    let exact = (squared(buffers, ticks) * UBig::from(each).pow(2)) << (2 * (bits as usize + PART));
+    let exact = (squared(buffers, ticks) * UBig::from(times)) << (2 * (bits as usize + PART));
     let exact = root_up(&up(&exact, &(UBig::ONE << FINE)));
     let off = (reach(buffers) + buffers.len() as u128) << PART >> (INNER - bits);
     let rounding = (UBig::from(off + 1) + (UBig::ONE << PART)) * root_up(&UBig::from(ticks));

@@ -59,6 +59,11 @@ impl Coefficients {
         self.values.iter().map(|value| u128::from(value.unsigned_abs()).pow(2)).sum()
     }
 
+    /// Returns true if no coefficient is below zero or above the one before it.
+    pub(crate) fn falls(&self) -> bool {
+        self.values.last().is_none_or(|last| *last >= 0) && self.values.is_sorted_by(|one, next| one >= next)
+    }
+
     /// The length of the coefficients.
     pub(super) fn sensitivity(&self) -> f64 {
         (self.squared() as f64).sqrt() / self.unit()

@@ -169,7 +169,7 @@ fn what_buffers_are_moved_by_is_bounded_from_above() {
         assert!(bound > exact * (1.0 - 1e-12) && bound < exact * (1.0 + most), "{horizon}: {bound} {exact}");
         // A contribution of 1,000 changes them a thousand times as much, on a coarser grid.
         let thousand =
-            buffered::moved_squared(buffers, horizon, 1000, buffered::BITS - 9).to_f64().value().sqrt();
+            buffered::moved_squared(buffers, horizon, 1_000_000, buffered::BITS - 9).to_f64().value().sqrt();
         near(thousand / 1000.0 / f64::from(1 << (buffered::BITS - 9)), bound, 2.0 * most);
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Of every person at most `keys` keys count, and in each at most `per_key` records ([`Cap`]); in at most a
 //! stated number of windows ([`WindowAdmission`]); or over all windows together, if they are added up
-//! ([`LifetimeContribution`]). A keyed hash of the identities selects them ([`ContributionSelector`]): a
+//! ([`LifetimeContribution`], and [`RollingPresence`] of people over the last windows). A keyed hash of the identities selects them ([`ContributionSelector`]): a
 //! person's keys have an order, a person's records of a key have an order, and the lowest are kept. If two
 //! hashes are equal, the keys themselves decide. The order of arrival has no part in it.
 //!
@@ -88,6 +88,7 @@ mod key_numbers;
 mod lifetime;
 mod measure;
 mod people;
+mod presence;
 mod records;
 mod rule;
 mod selector;
@@ -106,6 +107,7 @@ pub use measure::{Count, PartialSum, PersonSum, Sum};
 pub use measure::{Few, Measure, Values};
 pub(crate) use people::LITTLE;
 pub(super) use people::{Merged, PARTS, People};
+pub use presence::{KeyLevel, KeyPresence, PresenceBefore, PresenceLevels, RollingPresence};
 pub use records::{HeldRecord, Identified, KeptRecords, Net, Netted};
 pub use rule::Cap;
 pub use rule::Own;

@@ -3,15 +3,18 @@
 //!
 //! Each worker counts for its own persons as it closes windows. What it counted travels with the window's
 //! parts, and is sealed with the window: the next process begins with what the last sealed window knew. A
-//! window that was refused has been counted like any other, so that what counts is a matter of records and of
-//! the calendar, and of nothing that the gate had to say.
+//! window that was refused or skipped has been counted like any other, so that what counts is a matter of records and of
+//! the calendar, and of nothing that the gate had to say: whom it counted is sealed with the next window.
 
 use serde::{Deserialize, Serialize};
 
-use super::aggregation::{Aggregation, GroupingKey};
+use super::aggregation::{Aggregation, GroupingKey, LifetimeBound};
 use super::unit::{Person, ProtectedUnit};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Identity, LifetimeContribution, RemainingContribution, WindowAdmission};
+use crate::dataflow::bounding::{
+    Identity, KeyLevel, KeyPresence, LifetimeContribution, PresenceLevels, RemainingContribution,
+    RollingPresence, WindowAdmission,
+};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::ContributionBound;
 use crate::time::Time;
@@ -23,6 +26,8 @@ pub(super) enum ContributionTable<P, K> {
     Windows(WindowAdmission<P>),
     /// The amounts that each person has contributed to each key.
     Life(LifetimeContribution<P, K>),
+    /// The windows in which each person was last seen in each key.
+    Presence(RollingPresence<P, K>),
 }
 
 redacted!([P, K] ContributionTable<P, K>);
@@ -35,9 +40,18 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
         limits: &ContributionBound,
     ) -> Result<Option<ContributionTable<P, K>>, Invalid> {
         match question.over_life() {
+            Some(LifetimeBound::Entries { .. }) if U::IS_A_RECORD => {
+                Err(Invalid::new("over", InvalidKind::Mixed, "a count: a record does not enter and leave"))
+            }
             // A record has no other windows.
             Some(_) if U::IS_A_RECORD => Ok(None),
-            Some(each) => Ok(Some(ContributionTable::Life(LifetimeContribution::new(limits.keys(), each)?))),
+            Some(LifetimeBound::Total(each)) => {
+                Ok(Some(ContributionTable::Life(LifetimeContribution::new(limits.keys(), each)?)))
+            }
+            Some(LifetimeBound::Entries { entries, last }) => {
+                let presence = RollingPresence::new(limits.keys(), entries, last)?;
+                Ok(Some(ContributionTable::Presence(presence)))
+            }
             None => {
                 Ok(limits.windows().map(WindowAdmission::new).transpose()?.map(ContributionTable::Windows))
             }
@@ -52,6 +66,10 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
                 let (person, (key, amount)) = <(P, (K, u64))>::read(bytes)?;
                 lifetime.note(&person, &key, amount);
             }
+            ContributionTable::Presence(presence) => {
+                let (person, (key, window)) = <(P, (K, u64))>::read(bytes)?;
+                presence.see(&person, &key, window);
+            }
         }
         Some(())
     }
@@ -65,7 +83,20 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
                 Some(())
             }
             ContributionTable::Life(_) => self.note(bytes),
+            ContributionTable::Presence(presence) => {
+                let (person, (key, (seen, entries))) = <(P, (K, (u64, u32)))>::read(bytes)?;
+                presence.set(person, key, KeyPresence { seen, entries });
+                Some(())
+            }
         }
+    }
+
+    /// Returns the levels that follow from it; nothing but where people enter and leave.
+    fn levels(&self) -> PresenceLevels<K> {
+        let ContributionTable::Presence(presence) = self else { return PresenceLevels::new(1) };
+        let mut levels = PresenceLevels::new(presence.last());
+        presence.iter().for_each(|(_, key, known)| levels.restore(key, known.seen));
+        levels
     }
 
     /// Calls `write` with the entry of every person, which [`restore`](ContributionTable::restore) reads.
@@ -86,6 +117,12 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
                     amount.write(bytes);
                 });
             }),
+            ContributionTable::Presence(presence) => presence.iter().for_each(|(person, key, known)| {
+                entry(person, &|bytes| {
+                    key.write(bytes);
+                    (known.seen, known.entries).write(bytes);
+                });
+            }),
         }
     }
 
@@ -93,6 +130,7 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
         match self {
             ContributionTable::Windows(used) => used.write(),
             ContributionTable::Life(lifetime) => lifetime.write(),
+            ContributionTable::Presence(presence) => presence.write(),
         }
     }
 
@@ -104,6 +142,7 @@ impl<P: Person, K: GroupingKey> ContributionTable<P, K> {
                 (read.windows() == used.windows()).then_some(ContributionTable::Windows(read)).ok_or_else(odd)
             }
             ContributionTable::Life(lifetime) => Ok(ContributionTable::Life(lifetime.read(bytes)?)),
+            ContributionTable::Presence(presence) => Ok(ContributionTable::Presence(presence.read(bytes)?)),
         }
     }
 }
@@ -115,6 +154,8 @@ pub(super) fn odd() -> Invalid {
 /// One worker's count.
 pub(super) struct Admission<P, K> {
     contributions: ContributionTable<P, K>,
+    /// The people of each key, where these enter and leave; made of the table when the first window closes.
+    levels: Option<PresenceLevels<K>>,
     /// Windows that end by then were counted before this process began.
     through: Time,
     admitted: Admitted,
@@ -151,7 +192,7 @@ redacted!(Restored);
 
 impl<P: Person, K: GroupingKey> Admission<P, K> {
     pub(super) fn new(contributions: ContributionTable<P, K>) -> Admission<P, K> {
-        Admission { contributions, through: Time::MIN, admitted: Admitted::default() }
+        Admission { contributions, levels: None, through: Time::MIN, admitted: Admitted::default() }
     }
 
     pub(super) fn restore(&mut self, known: Restored) {
@@ -167,15 +208,20 @@ impl<P: Person, K: GroupingKey> Admission<P, K> {
         self.through
     }
 
-    /// Returns the contributions that count in a window.
-    pub(super) fn of(&mut self, window: Interval) -> Closing<'_, P, K> {
-        let Admission { contributions, through, admitted } = self;
+    /// Returns the contributions that count in a window, the `number`th.
+    pub(super) fn of(&mut self, window: Interval, number: u64) -> Closing<'_, P, K> {
+        let Admission { contributions, levels, through, admitted } = self;
         // It was counted before this process began, or comes too late to be: its row is released again or it
         // is skipped, and what is tallied now is released to nobody.
-        Closing(if window.end() <= *through {
-            AdmissionItem::Nobody
-        } else {
-            AdmissionItem::Left(contributions, admitted)
+        if window.end() <= *through {
+            return Closing(AdmissionItem::Nobody);
+        }
+        let levels = levels.get_or_insert_with(|| contributions.levels());
+        Closing(match contributions {
+            ContributionTable::Presence(presence) => {
+                AdmissionItem::Present { presence, levels, admitted, number }
+            }
+            contributions => AdmissionItem::Left(contributions, admitted),
         })
     }
 
@@ -194,6 +240,13 @@ enum AdmissionItem<'a, P, K> {
     Everybody,
     /// Those to whom former windows have left something.
     Left(&'a mut ContributionTable<P, K>, &'a mut Admitted),
+    /// Those who are in one of the last windows.
+    Present {
+        presence: &'a mut RollingPresence<P, K>,
+        levels: &'a mut PresenceLevels<K>,
+        admitted: &'a mut Admitted,
+        number: u64,
+    },
     /// Nobody: the window was counted before, and is not released.
     Nobody,
 }
@@ -208,12 +261,36 @@ impl<P: Person, K: GroupingKey> Closing<'_, P, K> {
         matches!(self.0, AdmissionItem::Left(ContributionTable::Life(_), _))
     }
 
+    /// Returns true if people enter and leave.
+    pub(super) fn is_of_presence(&self) -> bool {
+        matches!(self.0, AdmissionItem::Present { .. })
+    }
+
+    /// Sees a person in a key in this window.
+    pub(super) fn see(&mut self, person: &P, key: &K) {
+        let AdmissionItem::Present { presence, levels, admitted, number } = &mut self.0 else { return };
+        let Some(before) = presence.see(person, key, *number) else { return };
+        levels.count(before, key, *number);
+        admitted.entries += 1;
+        person.write(&mut admitted.bytes);
+        key.write(&mut admitted.bytes);
+        number.write(&mut admitted.bytes);
+    }
+
+    /// Returns the people of each key, once all who are in this window were seen.
+    pub(super) fn levels(&mut self) -> Vec<(K, KeyLevel)> {
+        match &mut self.0 {
+            AdmissionItem::Present { levels, number, .. } => levels.take(*number),
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns true if the person counts in this window.
     pub(super) fn admits(&mut self, person: &P) -> bool {
         let (used, admitted) = match &mut self.0 {
             AdmissionItem::Left(ContributionTable::Windows(used), admitted) => (used, admitted),
-            AdmissionItem::Everybody | AdmissionItem::Left(ContributionTable::Life(_), _) => return true,
-            AdmissionItem::Nobody => return false,
+            AdmissionItem::Everybody | AdmissionItem::Left(..) => return true,
+            AdmissionItem::Nobody | AdmissionItem::Present { .. } => return false,
         };
         let admits = used.admit(person);
         if admits {
@@ -253,18 +330,29 @@ mod tests {
         let mut admission = Admission::new(contributions);
         admission.restore(Restored::Through(0, 30));
         for start in [0, 10, 20] {
-            assert!(!admission.of(window(start)).admits(&1), "{start}");
+            assert!(!admission.of(window(start), 0).admits(&1), "{start}");
         }
-        assert!(admission.of(window(30)).admits(&1));
-        assert!(!admission.of(window(40)).admits(&1));
+        assert!(admission.of(window(30), 3).admits(&1));
+        assert!(!admission.of(window(40), 4).admits(&1));
 
         let mut admission =
             Admission::new(ContributionTable::<u64, u32>::Life(LifetimeContribution::new(1, 5).unwrap()));
         admission.restore(Restored::Through(0, 30));
-        let mut closing = admission.of(window(20));
+        let mut closing = admission.of(window(20), 2);
         // Then who counts is asked as if windows did not depend on each other.
         assert!(!closing.is_over_life() && !closing.admits(&1));
         closing.count(&1, &1, |_| panic!("it counts"));
-        assert!(admission.of(window(30)).is_over_life());
+        assert!(admission.of(window(30), 3).is_over_life());
+
+        let presence = RollingPresence::new(1, 5, 2).unwrap();
+        let mut admission = Admission::new(ContributionTable::<u64, u32>::Presence(presence));
+        admission.restore(Restored::Through(0, 30));
+        let mut closing = admission.of(window(20), 2);
+        closing.see(&1, &1);
+        assert!(!closing.is_of_presence() && !closing.admits(&1) && closing.levels().is_empty());
+        let mut closing = admission.of(window(30), 3);
+        closing.see(&1, &1);
+        assert!(closing.is_of_presence());
+        assert_eq!(closing.levels().iter().map(|(_, level)| level.people).collect::<Vec<_>>(), [1]);
     }
 }

@@ -55,9 +55,8 @@ pub trait Aggregation: Clone + 'static {
     /// Adds one person's share, bounded as the statistic's sensitivity says.
     fn add(&self, total: &mut Self::Total, share: <Self::Measure as Measure>::Share);
 
-    /// Returns the most that a person may contribute to a key over all windows together, if windows are added
-    /// up.
-    fn over_life(&self) -> Option<u64> {
+    /// Returns the bound of a person's contribution to a key over all windows together, if windows are added up.
+    fn over_life(&self) -> Option<LifetimeBound> {
         None
     }
 
@@ -73,6 +72,12 @@ pub trait Aggregation: Clone + 'static {
         u64::MAX
     }
 
+    /// Returns the total of a key in which this number of people are, of whom `new` never were before. Asked only where
+    /// people [enter and leave](LifetimeBound::Entries).
+    fn level(&self, _people: u64, _new: u64) -> Self::Total {
+        Self::Total::default()
+    }
+
     /// Adds what another pane knows.
     fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);
 
@@ -84,6 +89,20 @@ pub trait Aggregation: Clone + 'static {
 
     /// Builds the part of a tally that travels between workers.
     fn part(key: Self::Key, total: Self::Total) -> <<Self::Statistic as Statistic>::Tally as Tally>::Part;
+}
+
+/// The bound of a person's contribution to a key over all windows together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifetimeBound {
+    /// This much in all.
+    Total(u64),
+    /// The presence of people in the last windows: each enters a key a number of times.
+    Entries {
+        /// The most entries.
+        entries: u64,
+        /// The number of windows in which a person is looked for.
+        last: u64,
+    },
 }
 
 /// A question that is answered by a cell a key: what is asked, and what is read for it.

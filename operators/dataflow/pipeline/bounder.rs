@@ -86,8 +86,9 @@ where
                 && !ended
                 && close <= complete
             {
+                let number = panes.number();
                 let closed = match &mut admission {
-                    Some(admission) => panes.close(&mut admission.of(window)),
+                    Some(admission) => panes.close(&mut admission.of(window, number)),
                     None => panes.close(&mut Closing::of_everybody()),
                 };
                 let (number, totals) = match closed {
@@ -140,6 +141,9 @@ pub trait StatisticPanes<I, P, Q: Aggregation> {
 
     /// Returns the next window to close, and when it closes.
     fn next(&self) -> Option<(Interval, Time)>;
+
+    /// Returns the number of the next window to close.
+    fn number(&self) -> u64;
 
     /// Skips windows that close at or before a time and have no record here. People are counted in windows that end
     /// after `counted`, which are not skipped.

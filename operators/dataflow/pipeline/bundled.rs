@@ -16,7 +16,7 @@ use super::overlap::FoundRow;
 use super::protect::RecordIdentity;
 use super::unit::{People as PeopleUnit, Person};
 use crate::accounting::Interval;
-use crate::dataflow::bounding::{Cap, ContributionSelector, Measure, People};
+use crate::dataflow::bounding::{Cap, ContributionSelector, KeyLevel, Measure, People};
 use crate::dataflow::driver::RunError;
 use crate::dataflow::spill::{Spill, SpillSpace};
 use crate::dataflow::windows::Schedule;
@@ -132,6 +132,10 @@ where
         self.bundle.borrow().closes(self.next)
     }
 
+    fn number(&self) -> u64 {
+        self.next
+    }
+
     fn skip_empty(&mut self, complete: Time, counted: Time) {
         let mut bundle = self.bundle.borrow_mut();
         let next = bundle.first_to_close(self.next, complete, counted);
@@ -182,6 +186,14 @@ where
         people: Option<(usize, &People<P>)>,
         closing: &mut Closing<'_, P, Q::Key>,
     ) -> KeyTotals<Q> {
+        if closing.is_of_presence() {
+            if let Some((at, people)) = people {
+                self.see(at, people, closing);
+            }
+            let level =
+                |(key, level): (Q::Key, KeyLevel)| (key, self.question.level(level.people, level.new));
+            return closing.levels().into_iter().map(level).collect();
+        }
         let Some((at, people)) = people else { return Vec::new() };
         let (keys, mut values) = (self.keys.borrow(), self.values.borrow_mut());
         let Some(keys) = keys.of(at) else { return Vec::new() };
@@ -208,6 +220,14 @@ where
                 },
             ),
         }
+    }
+
+    /// Sees the people at a place, who were gathered, in their keys.
+    fn see(&self, at: usize, people: &People<P>, closing: &mut Closing<'_, P, Q::Key>) {
+        let (keys, mut values) = (self.keys.borrow(), self.values.borrow_mut());
+        let Some(keys) = keys.of(at) else { return };
+        let see = |person: &P, key: &Q::Key, _, _: &mut Option<Q::Total>| closing.see(person, key);
+        values.close(at, people, keys, true, |_| true, see);
     }
 
     /// The totals of these rows at a place, all of whose keys count.

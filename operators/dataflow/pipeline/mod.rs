@@ -13,7 +13,9 @@ pub(crate) use exact::{Everything, ExactCells};
 #[cfg(feature = "cli")]
 pub(crate) use pair_sums::EverySquare;
 
-pub use aggregation::{Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, SumsByKey};
+pub use aggregation::{
+    Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, LifetimeBound, SumsByKey,
+};
 pub use bounded::{Bounded, Ranking, RankingPeople, Searching};
 pub use pair_sums::{PairSumming, RunningPairs};
 pub use protect::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::aggregation::{Aggregation, GroupingKey};
+use super::aggregation::{Aggregation, GroupingKey, LifetimeBound};
 use crate::dataflow::bounding::{Cap, Few, Identity, RemainingContribution, Values};
 use crate::invalid::Invalid;
 #[cfg(feature = "cli")]
@@ -113,8 +113,8 @@ impl<S: PairStatistic<Key: GroupingKey, Value: Identity + Ord + Clone>> Aggregat
         self.add_left(total, values, RemainingContribution { amount: self.each(), first: true });
     }
 
-    fn over_life(&self) -> Option<u64> {
-        Some(self.each())
+    fn over_life(&self) -> Option<LifetimeBound> {
+        Some(LifetimeBound::Total(self.each()))
     }
 
     fn add_left(&self, total: &mut PairSums, values: Few<S::Value>, left: RemainingContribution) -> u64 {

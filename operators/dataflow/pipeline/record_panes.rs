@@ -102,6 +102,10 @@ where
         self.map.closes(self.next)
     }
 
+    fn number(&self) -> u64 {
+        self.next
+    }
+
     fn skip_empty(&mut self, complete: Time, counted: Time) {
         self.next = self.map.first_to_close(self.next, (complete, counted), None);
     }

@@ -47,7 +47,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::admission::ContributionTable;
-use super::aggregation::Aggregation;
+use super::aggregation::{Aggregation, LifetimeBound};
 use super::backend::Portion;
 use super::bounder::AggregationPart;
 use super::columns::KeyFunction;
@@ -278,7 +278,7 @@ where
                     name: name.as_str().to_owned(),
                     bound: limits,
                     sensitivity: statistic.sensitivity(),
-                    is_of_all_windows: question.over_life().is_some(),
+                    is_of_all_windows: matches!(question.over_life(), Some(LifetimeBound::Total(_))),
                     discovers_keys: question.listed().is_none(),
                     windows: Vec::new(),
                 },

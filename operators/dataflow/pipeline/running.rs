@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::aggregation::{Aggregation, GroupingKey, KeyedAggregation, SummedMeasure};
+use super::aggregation::{Aggregation, GroupingKey, KeyedAggregation, LifetimeBound, SummedMeasure};
 use super::tallied::Tallied;
 use super::unit::ProtectedUnit;
 use crate::accounting::running::Strategy;
@@ -48,14 +48,9 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// # }
     /// ```
     pub fn running(self) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
-        let last = match &self.bounded.windows.schedule {
-            Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
-            _ => Err(Invalid::new(
-                "until",
-                InvalidKind::Missing,
-                "the time of the last window, or running_for so many windows: noise is made for their number",
-            )),
-        };
+        let remedy =
+            "the time of the last window, or running_for so many windows: noise is made for their number";
+        let last = self.last_window(remedy);
         self.over(last.map(|windows| TotalSpan::SoFar { windows }))
     }
 
@@ -69,17 +64,60 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// need not end.
     ///
     /// The price is for what one person brings to all windows together, however many there are, for as long
-    /// as the stream runs. People cannot be released in this way, nor what is no sum over windows: who comes
-    /// twice is one person.
+    /// as the stream runs. What is no sum over windows cannot be released in this way, such as the number of people: who
+    /// comes twice is one person. For these there is [`people_of_last`](Self::people_of_last).
     pub fn over_last(self, windows: u64) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         self.over(Ok(TotalSpan::Last { windows }))
     }
 
-    fn over(self, span: Result<TotalSpan, Invalid>) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+    /// At every window the number of distinct people of the last so many, this one included, up to the last that there
+    /// is.
+    ///
+    /// Beside `keys` keys in all windows together, a person is bounded by `entries`: the number of times that the person
+    /// enters a key, by a record after as many windows without one. Who has left a key after the last entry does not count
+    /// there again. All numbers together cost what the mechanism says, and their noise grows with the root of
+    /// `2 keys entries`. How long a person stays is not bounded, and costs nothing.
+    ///
+    /// The run is refused where no last window is known, where windows overlap, and for anything but people.
+    ///
+    /// ```no_run
+    /// # use discreet::prelude::*;
+    /// # fn pipeline(visits: discreet::dataflow::Fed<'_, (u64, i64)>, gate: &Gate) {
+    /// visits
+    ///     .protect(|visit| visit.0)
+    ///     .tumbling(days(1), |visit| visit.1)
+    ///     .between("2026-01-01", "2027-01-01")
+    ///     .bound(Bound::keys(1))
+    ///     .people()
+    ///     .people_of_last(7, 4)
+    ///     .release(gate, "weekly_visitors", Gaussian::rho(0.1));
+    /// # }
+    /// ```
+    pub fn people_of_last(
+        self,
+        last: u64,
+        entries: u64,
+    ) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
+        let windows =
+            self.last_window("the time of the last window: noise is made for the number of windows");
+        self.over(windows.map(|windows| TotalSpan::People { windows, last, entries }))
+    }
+
+    fn last_window(&self, remedy: &'static str) -> Result<u64, Invalid> {
+        match &self.bounded.windows.schedule {
+            Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
+            _ => Err(Invalid::new("until", InvalidKind::Missing, remedy)),
+        }
+    }
+
+    pub(super) fn over(
+        self,
+        span: Result<TotalSpan, Invalid>,
+    ) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         let overlaps = self.bounded.windows.schedule.as_ref().is_some_and(Schedule::overlaps);
         self.asked(|KeyedAggregation { statistic, measure }| {
             if overlaps {
-                let remedy = "windows side by side, and over_last for totals of several";
+                let remedy = "windows side by side, and over_last or people_of_last for totals of several";
                 return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
             }
             Ok(KeyedAggregation { statistic: RunningTotal::new(statistic, span?)?, measure })
@@ -128,8 +166,11 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
         self.add_left(total, share, RemainingContribution { amount: self.statistic.each(), first: true });
     }
 
-    fn over_life(&self) -> Option<u64> {
-        Some(self.statistic.each())
+    fn over_life(&self) -> Option<LifetimeBound> {
+        Some(match self.statistic.span() {
+            TotalSpan::People { last, entries, .. } => LifetimeBound::Entries { entries, last },
+            TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => LifetimeBound::Total(self.statistic.each()),
+        })
     }
 
     fn add_left(&self, total: &mut Cell, share: M::Share, left: RemainingContribution) -> u64 {
@@ -137,6 +178,10 @@ impl<K: GroupingKey, M: SummedMeasure + 'static> Aggregation for Accumulated<K, 
         let (cell, used) = self.statistic.contribution(records.into(), sum, left.amount, left.first);
         total.add(&cell);
         used
+    }
+
+    fn level(&self, people: u64, new: u64) -> Cell {
+        self.statistic.level(people, new)
     }
 
     fn join(&self, ours: &mut Cell, theirs: &Cell) {

@@ -399,11 +399,38 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
             _ => {}
         }
     }
+    bound_of_entries(node, release, person);
     // Every mechanism refuses sensitivities above 2^40.
     let most =
         u64::from(release.bound.keys.unwrap_or(1)).saturating_mul(release.bound.per_key.unwrap_or(1).into());
     if most > 1 << 40 {
         place.conflict::<()>("keys times per_key above 2^40", "a smaller bound");
+    }
+}
+
+/// Refuses people over the last windows that are not bounded by their entries, and entries of anything else.
+fn bound_of_entries(node: &ConfigNode<'_>, release: &ReleaseSpec, person: bool) {
+    let place = node.descendant(&["bound"]);
+    match (release.is_of_present_people(), release.bound.entries) {
+        (true, _) if !person => {
+            let remedy = "count: a record is in one window, and people are not known";
+            node.descendant(&["over"])
+                .conflict::<()>("people over the last windows beside unit = \"record\"", remedy);
+        }
+        (true, None) => {
+            let remedy = "bound = { entries = .. }: how many times a person enters each key, by coming again after so many \
+                          windows without a record, over all windows together";
+            place.record_mistake::<()>(MistakeDetail::new(
+                MistakeKind::Missing,
+                "no bound of entries",
+                remedy,
+            ));
+        }
+        (false, Some(_)) => {
+            let remedy = "no entries: they bound people over the last windows, with over and running = true";
+            place.descendant(&["entries"]).conflict::<()>("entries where nobody leaves", remedy);
+        }
+        _ => {}
     }
 }
 

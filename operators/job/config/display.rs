@@ -193,6 +193,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
         ("keys", number(bound.keys)),
         ("per_key", number(bound.per_key)),
         ("windows", number(bound.windows)),
+        ("entries", number(bound.entries)),
     ];
     writeln!(f, "bound = {}", table(parts))?;
     writeln!(f, "noise = \"{}\"", release.noise.word())?;

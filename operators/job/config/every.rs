@@ -8,7 +8,7 @@ use super::release::ReleaseSpec;
 use super::span::{fixed, split};
 use crate::accounting::running::Strategy;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::job::statistics::{ContributionKind, NoiseKind};
+use crate::job::statistics::NoiseKind;
 use crate::time::{Span, in_words};
 
 /// The step between the starts of a release's windows.
@@ -217,12 +217,9 @@ pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> 
         let remedy = "no windows: a person is bounded over all of them together";
         node.descendant(&["bound", "windows"]).conflict::<()>("windows of a person beside running", remedy);
     }
-    let place = node.descendant(&["over"]);
-    if release.over.is_some() && release.statistic.as_statistic().contribution() == ContributionKind::Presence
-    {
-        let remedy = "no over, for people so far: who comes in several windows is one person";
-        place.conflict::<()>("people over the last windows", remedy);
-    } else if release.over.is_some() && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
+    // People over the last windows are those who entered so far, without those who left.
+    let is_sum_of_last = release.over.is_some() && !release.is_of_present_people();
+    if is_sum_of_last && matches!(strategy, Some(Strategy::Buffered | Strategy::Tree)) {
         let remedy = "square-root or fresh, or no over";
         node.descendant(&["strategy"]).conflict::<()>("a strategy for totals so far alone", remedy);
     }

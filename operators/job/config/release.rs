@@ -15,7 +15,7 @@ use crate::decimal::Decimal;
 use crate::job::MistakeKind;
 use crate::job::condition::Condition;
 use crate::job::derived::FieldNames;
-use crate::job::statistics::{KeysSpec, NoiseKind, StatisticSpec};
+use crate::job::statistics::{ContributionKind, KeysSpec, NoiseKind, StatisticSpec};
 use crate::ledger::Name;
 
 /// One statistic, published once for each window.
@@ -56,6 +56,8 @@ pub struct BoundSpec {
     pub per_key: Option<u32>,
     /// The most windows in which the unit ever counts.
     pub windows: Option<u32>,
+    /// The most times that the unit enters a key, of people over the last windows.
+    pub entries: Option<u32>,
 }
 
 /// The price of a window, or of all windows if they are added up.
@@ -91,6 +93,12 @@ impl ReleaseSpec {
         self.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover)
     }
 
+    /// Returns true if the release publishes the number of people who are in one of the last windows, paid for once.
+    pub(in crate::job) fn is_of_present_people(&self) -> bool {
+        let contribution = self.statistic.as_statistic().contribution();
+        self.running.is_some() && self.over.is_some() && contribution == ContributionKind::Presence
+    }
+
     /// Returns true if the privacy cost of the release includes a delta.
     pub fn charges_delta(&self) -> bool {
         self.selects_partitions() || self.statistic.as_statistic().has_delta()
@@ -115,7 +123,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {
         Some(node) => bound(&node),
-        None => Some(BoundSpec { keys: None, per_key: None, windows: None }),
+        None => Some(BoundSpec { keys: None, per_key: None, windows: None, entries: None }),
     };
     let noise = fields.read("noise", |node| noise(&node, statistic.as_ref()));
     let price = price(&fields);
@@ -192,9 +200,14 @@ fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec>
 }
 
 fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
-    let fields = node.fields(&[], &["keys", "per_key", "windows"])?;
+    let fields = node.fields(&[], &["keys", "per_key", "windows", "entries"])?;
     let read = |name| most(&fields, name);
-    Some(BoundSpec { keys: read("keys"), per_key: read("per_key"), windows: read("windows") })
+    Some(BoundSpec {
+        keys: read("keys"),
+        per_key: read("per_key"),
+        windows: read("windows"),
+        entries: read("entries"),
+    })
 }
 
 /// Reads one bound of a contribution.

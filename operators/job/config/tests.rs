@@ -98,7 +98,10 @@ fn every_field_is_read_as_what_it_says() {
     let grouping =
         GroupingSpec { by: vec![KeyPart::Field("vendor".into())], keys: KeysSpec::Discover, rollup: false };
     assert_eq!(release.statistic, StatisticSpec::Count(CountSpec { grouping: Some(grouping) }));
-    assert_eq!(release.bound, BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12) });
+    assert_eq!(
+        release.bound,
+        BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12), entries: None }
+    );
     assert_eq!(release.noise, NoiseKind::Gaussian);
     assert_eq!(
         release.price,

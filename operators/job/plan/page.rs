@@ -287,7 +287,8 @@ fn noise(noise: &PlannedNoise, units: &str) -> String {
 }
 
 fn strategy(running: &PlannedRunning) -> String {
-    let PlannedRunning { total, horizon, strategy, best, deviation, ratio, numbers, fresh } = running;
+    let PlannedRunning { total, horizon, strategy, best, deviation, ratio, numbers, fresh, as_windows } =
+        running;
     let which = if *best { "the best" } else { "which the file names" };
     let totals = match horizon {
         Some(1) => "1 total".to_owned(),
@@ -295,6 +296,13 @@ fn strategy(running: &PlannedRunning) -> String {
         None => format!("totals over the {total} windows"),
     };
     let numbers = if *numbers == 1 { "1 number".to_owned() } else { format!("{numbers} numbers") };
+    if let Some(windows) = as_windows {
+        return format!(
+            "{strategy}, {which}: of {totals} none has a deviation above {}; a key keeps {numbers}. With noise of its own for \
+             each window it would be as large at this price if a person counted in {windows} windows and no more",
+            short(*deviation),
+        );
+    }
     format!(
         "{strategy}, {which}: of {totals} none has a deviation above {}, {ratio:.3} times the least that any linear \
          strategy has; a key keeps {numbers}. With noise of its own for each window it would be {} at this price",
@@ -399,6 +407,14 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
     match contribution {
         ContributionKind::ClampedSum { most } if runs => {
             words += &format!(", with values of {most} together, without their signs");
+        }
+        ContributionKind::Presence if release.is_of_present_people() => {
+            let (and, each) = match release.bound.keys {
+                Some(_) => ("and", " each"),
+                None => ("who", ""),
+            };
+            let entries = counted(release.bound.entries.unwrap_or(1), "time");
+            words += &format!(", {and} enters{each} at most {entries}");
         }
         ContributionKind::Presence => words += ", once",
         ContributionKind::ClampedSum { .. } => words += ", with all that they bring",

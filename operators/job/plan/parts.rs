@@ -14,7 +14,7 @@ use crate::job::config::{Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
 use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
-use crate::mechanisms::Ranks;
+use crate::mechanisms::{Ranks, TotalSpan};
 use crate::time::Time;
 
 /// A privacy cost or an amount of the budget.
@@ -168,6 +168,10 @@ pub struct PlannedRunning {
     pub numbers: u64,
     /// The standard deviation of a total at the same price if each window had independent noise.
     pub fresh: f64,
+    /// The number of windows of a person from which on noise of their own would err by more at the same price; of people
+    /// over the last windows alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_windows: Option<u64>,
 }
 
 /// The keys of a release.
@@ -286,6 +290,8 @@ const VECTOR: u64 = 32;
 const BROUGHT: u64 = PERSON + size_of::<SmallVec<[(CellKey, u64); 1]>>() as u64;
 /// The size of each key with its amount, if a person has several.
 const BROUGHT_TO: u64 = size_of::<(CellKey, u64)>() as u64;
+/// The size of the number of a person's entries beside the window in which the person was last seen.
+const PRESENT: u64 = 8;
 /// The size of a value among the largest of a key, of which up to twice as many are held as are needed.
 const LISTED: u64 = 8;
 
@@ -323,8 +329,9 @@ pub(super) fn planned_memory(
     };
     let for_ever = match runs {
         true => {
-            let keys = if most > 1 { most.saturating_mul(BROUGHT_TO) } else { 0 };
-            Some(BROUGHT.saturating_add(keys) / 2 * 3)
+            let more = if release.is_of_present_people() { PRESENT } else { 0 };
+            let keys = if most > 1 { most.saturating_mul(BROUGHT_TO + more) } else { 0 };
+            Some(BROUGHT.saturating_add(keys + more) / 2 * 3)
         }
         false => release.bound.windows.map(|_| (PERSON + 4) * 3 / 2),
     };
@@ -352,7 +359,15 @@ fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
 pub(super) fn planned_running(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedRunning> {
     let (running, noise) = (settled.running.as_ref()?, settled.noise.first()?);
     let (total, choice) = (offer.running?, offer.running?.span.strategies().ok()?);
-    let fresh = choice.strategies().iter().find(|figures| figures.strategy() == Strategy::Fresh)?;
+    let of = |strategy| choice.strategies().iter().find(|figures| figures.strategy() == strategy);
+    let fresh = of(Strategy::Fresh)?;
+    let as_windows = match total.span {
+        // Both are for the same number of keys, and for rho = 1/2 a number by itself has the variance 1 for each window
+        // that is paid for.
+        TotalSpan::People { entries, .. } => of(running.strategy())
+            .map(|own| (2.0 * entries as f64 * own.max_deviation().powi(2)).floor() as u64),
+        TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => None,
+    };
     Some(PlannedRunning {
         total: total.span.to_string(),
         horizon: running.horizon(),
@@ -363,6 +378,7 @@ pub(super) fn planned_running(settled: &PreparedStatistic, offer: &ReleasePlan) 
         numbers: running.memory().saturating_mul(settled.noise.len() as u64),
         // Both ratios are relative to the same least deviation.
         fresh: noise.scale() * fresh.ratio() / running.ratio(),
+        as_windows,
     })
 }
 

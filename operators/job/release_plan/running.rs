@@ -16,20 +16,27 @@ pub(super) fn running_total(
 ) -> Result<Option<RunningTotalSpec>, UnfitJob> {
     let Some(running) = release.running else { return Ok(None) };
     let strategy = running.strategy;
-    if let Some(windows) = release.total_windows() {
+    let is_of_present_people = release.is_of_present_people();
+    let last = release.total_windows();
+    if let Some(windows) = last.filter(|_| !is_of_present_people) {
         return Ok(Some(RunningTotalSpec { span: TotalSpan::Last { windows }, strategy }));
     }
+    let what = if is_of_present_people { "people over the last windows" } else { "totals so far" };
     if !schedule.is_bounded() {
+        let or = match is_of_present_people {
+            true => "or leave out running, for windows that are each paid for",
+            false => "or give it over = \"..\", for totals of the last windows of a stream without an end",
+        };
         let message = format!(
-            "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of totals so far \
-             is made for their number; or give it over = \"..\", for totals of the last windows of a stream without an end"
+            "found nothing; give the time of the last window of {place}, as in 2027-01-01T00:00:00Z: the noise of {what} \
+             is made for their number; {or}"
         );
         return Err(UnfitJob::new("job.until", message));
     }
     let windows = schedule.count();
     if windows > HORIZON {
         let message = format!(
-            "found {windows} windows, of which totals so far are released for 2^32 at most; give a longer every, or an earlier \
+            "found {windows} windows, of which {what} are released for 2^32 at most; give a longer every, or an earlier \
              job.until"
         );
         return Err(UnfitJob::new(format!("{place}.every"), message));
@@ -41,7 +48,12 @@ pub(super) fn running_total(
         );
         return Err(UnfitJob::new(format!("{place}.strategy"), message));
     }
-    Ok(Some(RunningTotalSpec { span: TotalSpan::SoFar { windows }, strategy }))
+    let span = match last {
+        // Without a bound the job was refused.
+        Some(last) => TotalSpan::People { windows, last, entries: release.bound.entries.unwrap_or(1).into() },
+        None => TotalSpan::SoFar { windows },
+    };
+    Ok(Some(RunningTotalSpec { span, strategy }))
 }
 
 /// Returns the field of a release that corresponds to the field `refused` of a running total's mechanism;
@@ -52,6 +64,7 @@ pub(super) fn field(release: &ReleaseSpec, refused: &str) -> Option<&'static str
         "horizon" => Some("every"),
         "width" | "over" => Some("over"),
         "strategy" => Some("strategy"),
+        "entries" => Some("bound"),
         "each" => Some(release.statistic.as_statistic().field_of("range").unwrap_or("bound")),
         _ => None,
     }

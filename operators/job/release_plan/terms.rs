@@ -80,8 +80,9 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
             _ => terms.binding(&name, value),
         };
     }
-    let BoundSpec { keys, per_key, windows } = bound;
-    for (field, value) in [("keys", keys), ("per_key", per_key), ("windows", windows)] {
+    let BoundSpec { keys, per_key, windows, entries } = bound;
+    let bounds = [("keys", keys), ("per_key", per_key), ("windows", windows), ("entries", entries)];
+    for (field, value) in bounds {
         if let Some(value) = value {
             terms = terms.showing(&format!("bound.{field}"), value);
         }

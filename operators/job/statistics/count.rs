@@ -151,11 +151,14 @@ impl JobStatistic for PeopleSpec {
     }
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
-        total::exact_fields(exact, released, |[people, ..]| people.to_string())
+        let is_of_present = released.running.is_some_and(|running| running.is_of_present_people());
+        total::exact_fields(exact, released, |[people, _, present]| {
+            if is_of_present { present } else { people }.to_string()
+        })
     }
 }
 
-/// More keys than any person has.
+/// More keys than any person has, and more entries.
 const MOST: u64 = 1 << 31;
 
 impl StatisticFlow for PeopleSpec {
@@ -172,7 +175,7 @@ impl StatisticFlow for PeopleSpec {
         // everybody is remembered.
         let limits = Bound::keys(MOST).checked()?;
         let aggregation = people(limits)
-            .and_then(|people| running.total(people))
+            .and_then(|people| running.with_entries(MOST).total(people))
             .map(|statistic| KeyedAggregation { statistic, measure: Count });
         let everybody = flow.bounded.clone().ask(flow.key(None), |_: &SourceRecord<P, I>| (), aggregation);
         everybody.shown_in_a_demo(*secret, Some(&limits), numbers.sums.truth.clone())

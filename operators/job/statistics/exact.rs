@@ -136,12 +136,13 @@ impl ExactNumbers {
     /// it.
     pub(super) fn sums_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
         Some(match released.running {
-            None => self.sums.cells(released).map(|cell| cell.shown_in_a_demo()),
-            Some(_) => {
+            Some(running) if !running.is_of_present_people() => {
                 let ExactPair { tally, truth } = &self.sums;
                 let added = || [tally, truth].map(|cells| WindowSums::new(cells, Cell::shown_in_a_demo));
                 self.added.get_or_init(added).each_ref().map(|sums| sums.of(released))
             }
+            // The cell of a window has the people of the last ones.
+            _ => self.sums.cells(released).map(|cell| cell.shown_in_a_demo()),
         })
     }
 
@@ -202,7 +203,7 @@ impl WindowSums {
         let ReleasedNumber { window, key, running, schedule, .. } = released;
         let all = self.through(key, window.end());
         let before = match running.map(|running| running.span) {
-            None | Some(TotalSpan::SoFar { .. }) => None,
+            None | Some(TotalSpan::SoFar { .. } | TotalSpan::People { .. }) => None,
             Some(TotalSpan::Last { windows }) => {
                 let own = schedule.holding(window.start()).start;
                 own.checked_sub(windows).and_then(|number| schedule.window(number))

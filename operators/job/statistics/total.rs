@@ -34,6 +34,20 @@ impl RunningTotalSpec {
         })
     }
 
+    /// Returns true if it is the number of people who are in one of the last windows.
+    pub(crate) fn is_of_present_people(&self) -> bool {
+        matches!(self.span, TotalSpan::People { .. })
+    }
+
+    /// Returns it with another bound of entries, if it has one.
+    pub(super) fn with_entries(self, entries: u64) -> RunningTotalSpec {
+        let span = match self.span {
+            TotalSpan::People { windows, last, .. } => TotalSpan::People { windows, last, entries },
+            other => other,
+        };
+        RunningTotalSpec { span, ..self }
+    }
+
     /// Builds the running statistic of sums over records.
     pub(super) fn sums<S: PairStatistic>(&self, each: S) -> Result<RunningSums<S>, Invalid> {
         let sums = RunningSums::new(each, self.span)?;

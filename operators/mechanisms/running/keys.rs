@@ -2,7 +2,8 @@
 //! emerge.
 //!
 //! As bytes: a version, the parameters, the number of ticks; the public keys, if they were discovered, in the
-//! form that every statistic stores them in; the numbers of each; then the keys that emerge.
+//! form that every statistic stores them in; the numbers of each; of people who enter and leave, the exact number of
+//! people of each; then the keys that emerge.
 
 use std::collections::BTreeMap;
 
@@ -49,6 +50,10 @@ impl<K: Key, const N: usize> KeyState<K, N> {
             written.extend(state.ticks().to_be_bytes());
             state::numbers(state, &mut written);
         }
+        if has_levels(running) {
+            let levels = self.keys.iter().flat_map(|(_, states)| states);
+            levels.for_each(|state| written.extend(state.level.to_be_bytes()));
+        }
         self.emerging.write(&mut written);
         written
     }
@@ -76,8 +81,14 @@ impl<K: Key, const N: usize> KeyState<K, N> {
             };
             let keys: Option<Vec<(K, [TotalState; N])>> =
                 keys.into_iter().map(|key| Some((key, states()?))).collect();
+            let mut keys = keys?;
+            if has_levels(running) {
+                for state in keys.iter_mut().flat_map(|(_, states)| states) {
+                    state.level = i64::from_be_bytes(left.array()?);
+                }
+            }
             let emerging = CandidateKeys::read(&mut left, ticks)?;
-            left.is_empty().then_some(KeyState { ticks, keys: keys?, emerging })
+            left.is_empty().then_some(KeyState { ticks, keys, emerging })
         };
         parsed().ok_or_else(|| refused(InvalidKind::Malformed))
     }
@@ -104,6 +115,11 @@ fn parameters<const N: usize>(running: &[PreparedRunning; N]) -> Digest {
             running.iter().fold(form, |form, one| form.digest(&one.parameters())).finish()
         }
     }
+}
+
+/// Returns true if ticks are changes, each from the exact number of the tick before.
+fn has_levels<const N: usize>(running: &[PreparedRunning; N]) -> bool {
+    running.iter().any(PreparedRunning::is_of_entries)
 }
 
 fn known<K: Key>(keys: impl IntoIterator<Item = K>) -> Vec<u8> {

@@ -16,10 +16,27 @@ use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
 ///
 /// A person may come once or a hundred times: the contributions to a key at all ticks, without signs, add up
 /// to at most `each`. This is stricter than a bound for each tick, and needs less noise than one.
+///
+/// A person who [enters and leaves](StreamContribution::entries) a number of people moves its changes by 1 and -1 in
+/// turn. Of such contributions the charge is less than that of their sum without signs: `2 entries` times that of one
+/// contribution, and not its square. For with measurements `C x`, where `C` has the columns `c_i`, the squared length
+/// of the sum of `s_i c_i` is that of `<c_i, c_i>` and, for each `i`, twice `s_i` times the sum of `s_j <c_i, c_j>`
+/// over `j > i`. Signs alternate, the products are not below zero, and they do not rise with `j`: so the second part
+/// is not above zero. It is so for coefficients that never rise and are never below zero; and for a tree, each of whose
+/// measurements is of consecutive ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamContribution {
-    each: u64,
+    to_key: KeyContribution,
     keys: u64,
+}
+
+/// The contribution to one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum KeyContribution {
+    /// This much in all, without signs.
+    Total(u64),
+    /// 1 and -1 in turn, each at most this number of times.
+    Entries(u64),
 }
 
 impl StreamContribution {
@@ -28,10 +45,43 @@ impl StreamContribution {
     /// # Errors
     /// Names `each` unless it is from 1 to 2^40, and `keys` unless it is from 1 to 2^31.
     pub fn new(each: u64, keys: u64) -> Result<StreamContribution, Invalid> {
-        Ok(StreamContribution {
-            each: whole("each", each, 1 << 40, "a whole number from 1 to 2^40")?,
-            keys: whole("keys", keys, 1 << 31, "a whole number from 1 to 2^31")?,
-        })
+        let each = whole("each", each, 1 << 40, "a whole number from 1 to 2^40")?;
+        StreamContribution::of(KeyContribution::Total(each), keys)
+    }
+
+    /// Creates the reach of a person who enters at most this number of keys, each at most `entries` times, and leaves a
+    /// key before entering it again: a tick is the change of the number of people.
+    ///
+    /// # Errors
+    /// Names `entries` and `keys` unless each is from 1 to 2^31.
+    pub fn entries(entries: u64, keys: u64) -> Result<StreamContribution, Invalid> {
+        let entries = whole("entries", entries, 1 << 31, "a whole number from 1 to 2^31")?;
+        StreamContribution::of(KeyContribution::Entries(entries), keys)
+    }
+
+    fn of(to_key: KeyContribution, keys: u64) -> Result<StreamContribution, Invalid> {
+        let keys = whole("keys", keys, 1 << 31, "a whole number from 1 to 2^31")?;
+        Ok(StreamContribution { to_key, keys })
+    }
+
+    /// The size of the largest contribution at a tick.
+    fn each(self) -> u64 {
+        match self.to_key {
+            KeyContribution::Total(each) => each,
+            KeyContribution::Entries(_) => 1,
+        }
+    }
+
+    /// Returns the squared length of the contributions to a key, in those of one contribution of size 1.
+    fn times(self) -> u128 {
+        match self.to_key {
+            KeyContribution::Total(each) => u128::from(each) * u128::from(each),
+            KeyContribution::Entries(entries) => 2 * u128::from(entries),
+        }
+    }
+
+    fn is_of_entries(self) -> bool {
+        matches!(self.to_key, KeyContribution::Entries(_))
     }
 }
 
@@ -51,6 +101,8 @@ pub struct PreparedRunning {
     ratio: f64,
     memory: u64,
     parameters: Digest,
+    /// True if a tick is the change of a number that people enter and leave.
+    is_of_entries: bool,
 }
 
 /// The computation of measurements from exact numbers, and of totals from measurements.
@@ -62,12 +114,24 @@ pub(super) enum MeasurementPlan {
 }
 
 impl MeasurementPlan {
-    /// Returns the square of the largest length by which one key's measurements move, in their units.
-    pub(super) fn squared(&self, each: u64) -> UBig {
+    /// Returns the square of the largest length by which one key's measurements move, in their units, for contributions
+    /// of this squared length.
+    pub(super) fn squared(&self, times: u128) -> UBig {
         match self {
-            MeasurementPlan::History(history) => history.squared(each),
-            MeasurementPlan::Buffers(buffers) => buffers.squared(each),
-            MeasurementPlan::Nodes(nodes) => nodes.squared(each),
+            MeasurementPlan::History(history) => history.squared(times),
+            MeasurementPlan::Buffers(buffers) => buffers.squared(times),
+            MeasurementPlan::Nodes(nodes) => nodes.squared(times),
+        }
+    }
+
+    /// Returns true if the product of two ticks' columns is never below zero, and does not rise with the distance of
+    /// the ticks.
+    pub(super) fn falls(&self) -> bool {
+        match self {
+            MeasurementPlan::History(history) => history.falls(),
+            MeasurementPlan::Buffers(buffers) => buffers.falls(),
+            // The product is the number of nodes that hold both.
+            MeasurementPlan::Nodes(_) => true,
         }
     }
 
@@ -108,7 +172,7 @@ impl PreparedRunning {
                 let ticks = whole("horizon", ticks, REMEMBERED, remedy)?;
                 MeasurementPlan::History(History::new(Coefficients::root(ticks), Workload::SoFar))
             }
-            Strategy::Buffered => MeasurementPlan::Buffers(Buffers::new(ticks, reach.each)),
+            Strategy::Buffered => MeasurementPlan::Buffers(Buffers::new(ticks, reach.each())),
             Strategy::Tree => MeasurementPlan::Nodes(Nodes::new(ticks)),
             Strategy::Fresh => {
                 MeasurementPlan::History(History::new(Coefficients::single(), Workload::SoFar))
@@ -155,7 +219,12 @@ impl PreparedRunning {
         reach: StreamContribution,
         rho: BudgetUnits,
     ) -> Result<PreparedRunning, Invalid> {
-        let squared = plan.squared(reach.each) * UBig::from(reach.keys);
+        if reach.is_of_entries() && !plan.falls() {
+            let remedy =
+                "another: its coefficients rise, and people who leave would move it farther than is charged";
+            return Err(Invalid::new("strategy", InvalidKind::Mixed, remedy));
+        }
+        let squared = plan.squared(reach.times()) * UBig::from(reach.keys);
         let (variance, charge) = priced(&squared, rho)?;
         let law = DiscreteGaussian::new(Ratio::new(variance, 1 << PART)?).map_err(|_| too_little())?;
         let figures = figures.strategies().iter().find(|figures| figures.strategy() == strategy);
@@ -168,12 +237,28 @@ impl PreparedRunning {
             .text(strategy.name())
             .text(if horizon.is_some() { "so far" } else { "last" })
             .bytes(&horizon.unwrap_or_else(|| plan.width()).to_be_bytes())
-            .bytes(&reach.each.to_be_bytes())
+            .bytes(&reach.each().to_be_bytes())
             .bytes(&reach.keys.to_be_bytes())
-            .bytes(&variance.to_be_bytes())
-            .finish();
-        let (ratio, memory) = (figures.ratio(), figures.memory());
-        Ok(PreparedRunning { plan, strategy, horizon, law, charge, draw, growth, ratio, memory, parameters })
+            .bytes(&variance.to_be_bytes());
+        let parameters = match reach.to_key {
+            KeyContribution::Total(_) => parameters,
+            KeyContribution::Entries(entries) => parameters.text("entries").bytes(&entries.to_be_bytes()),
+        };
+        let (ratio, memory, parameters) = (figures.ratio(), figures.memory(), parameters.finish());
+        let is_of_entries = reach.is_of_entries();
+        Ok(PreparedRunning {
+            plan,
+            strategy,
+            horizon,
+            law,
+            charge,
+            draw,
+            growth,
+            ratio,
+            memory,
+            parameters,
+            is_of_entries,
+        })
     }
 
     /// The rho of all totals of all keys together, for one privacy unit more or less: computed from the
@@ -193,9 +278,15 @@ impl PreparedRunning {
         self.draw * self.growth.until(tick.min(self.horizon.unwrap_or(u64::MAX)))
     }
 
-    /// The quotient of [`deviation`](PreparedRunning::deviation) and the least one of any linear strategy.
+    /// The quotient of [`deviation`](PreparedRunning::deviation) and the least one of any linear strategy; of people who
+    /// [enter and leave](StreamContribution::entries) no least one is known, and it is that for one contribution.
     pub fn ratio(&self) -> f64 {
         self.ratio
+    }
+
+    /// True if a tick is the change of a number that people enter and leave.
+    pub(crate) fn is_of_entries(&self) -> bool {
+        self.is_of_entries
     }
 
     /// The number of numbers in the state of a key.
@@ -281,6 +372,8 @@ impl PreparedRunning {
     /// Returns the step of a state whose keys begin at this place, if that is smaller than what it changes.
     pub(super) fn step(&self, place: usize, inputs: Vec<(i64, i128)>) -> Option<StateStep> {
         match &self.plan {
+            // A step does not say the number that the next change is taken from.
+            _ if self.is_of_entries => None,
             MeasurementPlan::Buffers(buffers) => Some(StateStep::new(place, buffers, inputs)),
             // Of a history and of a tree few numbers change, and the rest is the same bytes.
             MeasurementPlan::History(_) | MeasurementPlan::Nodes(_) => None,

@@ -8,7 +8,7 @@ use dashu_int::UBig;
 use smallvec::{SmallVec, smallvec};
 
 use super::prepared::{MeasurementPlan, PreparedRunning};
-use crate::accounting::running::buffered::{BITS, Buffer, INNER, ONE, moved_squared};
+use crate::accounting::running::buffered::{BITS, Buffer, INNER, ONE, falls, moved_squared};
 use crate::accounting::running::buffers;
 use crate::accounting::running::strategies::{Coefficients, levels, node};
 use crate::canonical::Digest;
@@ -23,6 +23,9 @@ pub struct TotalState {
     pub(super) parameters: Digest,
     pub(super) ticks: u64,
     pub(super) kept: StrategyState,
+    /// The exact number of the last tick, where ticks are the changes of a number. The bytes of the state do not hold
+    /// it.
+    pub(super) level: i64,
 }
 
 #[derive(Clone, PartialEq)]
@@ -37,7 +40,7 @@ pub(super) type Measured = SmallVec<[i128; 4]>;
 
 impl TotalState {
     pub(super) fn new(plan: &MeasurementPlan, parameters: Digest) -> TotalState {
-        TotalState { parameters, ticks: 0, kept: StrategyState::new(plan) }
+        TotalState { parameters, ticks: 0, kept: StrategyState::new(plan), level: 0 }
     }
 
     /// The number of ticks with a total.
@@ -138,9 +141,9 @@ impl Nodes {
         self.levels as usize
     }
 
-    /// Returns the squared length of one contribution: a tick is in one node of each level.
-    pub(super) fn squared(self, each: u64) -> UBig {
-        UBig::from(self.levels) * UBig::from(each).pow(2)
+    /// Returns this number of times the squared length of one contribution: a tick is in one node of each level.
+    pub(super) fn squared(self, times: u128) -> UBig {
+        UBig::from(self.levels) * UBig::from(times)
     }
 
     /// Measures the nodes that end at `tick`, which counts from 1. The sums are exact: 2^32 numbers of 64
@@ -228,10 +231,15 @@ impl History {
         }
     }
 
-    /// Returns the squared length of one contribution. Each tick is in as many measurements as there are
-    /// coefficients; if several ticks change, lengths add up.
-    pub(super) fn squared(&self, each: u64) -> UBig {
-        UBig::from(self.coefficients.squared()) * UBig::from(each).pow(2)
+    /// Returns this number of times the squared length of one contribution. Each tick is in as many measurements as
+    /// there are coefficients.
+    pub(super) fn squared(&self, times: u128) -> UBig {
+        UBig::from(self.coefficients.squared()) * UBig::from(times)
+    }
+
+    /// Returns true if the coefficients never rise.
+    pub(super) fn falls(&self) -> bool {
+        self.coefficients.falls()
     }
 
     /// The numbers of exact and of noised ticks that the state holds after this number of ticks.
@@ -319,8 +327,13 @@ impl Buffers {
         self.buffers.len()
     }
 
-    pub(super) fn squared(&self, each: u64) -> UBig {
-        moved_squared(&self.buffers, self.ticks, each, self.bits)
+    pub(super) fn squared(&self, times: u128) -> UBig {
+        moved_squared(&self.buffers, self.ticks, times, self.bits)
+    }
+
+    /// Returns true if the coefficients never rise.
+    pub(super) fn falls(&self) -> bool {
+        falls(&self.buffers)
     }
 
     /// Measures a tick. A sum that would pass 128 bits saturates, for both of two neighbouring inputs: no
@@ -436,7 +449,7 @@ impl<'b> UnreadBytes<'b> {
             return None;
         }
         let kept = self.kept(&running.plan, ticks)?;
-        Some(TotalState { parameters: running.parameters(), ticks, kept })
+        Some(TotalState { parameters: running.parameters(), ticks, kept, level: 0 })
     }
 
     fn kept(&mut self, plan: &MeasurementPlan, ticks: u64) -> Option<StrategyState> {

@@ -52,7 +52,8 @@ impl StateStep {
             let mut kept = left.buffers(count)?;
             buffers.measure(&mut kept, *exact);
             buffers.estimate(&mut kept, *noised);
-            let after = TotalState { parameters: Digest::NONE, ticks, kept: StrategyState::Buffers(kept) };
+            let kept = StrategyState::Buffers(kept);
+            let after = TotalState { parameters: Digest::NONE, ticks, kept, level: 0 };
             let mut numbers = ticks.to_be_bytes().to_vec();
             state::numbers(&after, &mut numbers);
             if numbers.len() != width {

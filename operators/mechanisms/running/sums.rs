@@ -47,6 +47,11 @@ impl<S: PairStatistic> RunningSums<S> {
             return Err(Invalid::new("windows", InvalidKind::Mixed, remedy));
         }
         super::not_rolled_up(each.is_rolled_up())?;
+        if matches!(span, TotalSpan::People { .. }) {
+            let remedy =
+                "totals so far, or over the last windows: what is no person does not enter and leave";
+            return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
+        }
         span.checked()?;
         Ok(RunningSums { each, span, strategy: None })
     }

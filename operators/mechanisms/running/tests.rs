@@ -8,6 +8,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
 
 mod law;
+mod people;
 mod sums;
 mod totals;
 
@@ -339,7 +340,7 @@ proptest! {
         let last = PreparedRunning::over_last(Strategy::SquareRoot, 7, reach, rho(0.5)).unwrap();
         for running in all.iter().chain([&last]) {
             let (here, there) = (measured(running, &ticks), measured(running, &with));
-            prop_assert!(apart(&here.0, &there.0) <= running.plan.squared(total.max(1)), "{}", running.strategy());
+            prop_assert!(apart(&here.0, &there.0) <= running.plan.squared(u128::from(total.max(1)).pow(2)), "{}", running.strategy());
             prop_assert!(here.1.iter().chain(&there.1).all(|total| total.is_finite()));
             let asked = |ticks: &[i64]| {
                 let (mut noise, mut state) = (NoiseSource::recording(5), running.begin());

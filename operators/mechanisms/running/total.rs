@@ -25,13 +25,22 @@ pub enum TotalSpan {
         /// The number of windows.
         windows: u64,
     },
+    /// The last windows, for the number of people who are in one of them, up to a horizon.
+    People {
+        /// The number of the last window that is released.
+        windows: u64,
+        /// The number of windows in which a person is looked for.
+        last: u64,
+        /// The most times that a person enters a key: runs of windows in which the person counts.
+        entries: u64,
+    },
 }
 
 impl TotalSpan {
     /// Returns the strategies for this span; their ratios hold at any price.
     pub(crate) fn strategies(self) -> Result<StrategyChoice, Invalid> {
         match self {
-            TotalSpan::SoFar { windows } => running::so_far(windows, 0.5),
+            TotalSpan::SoFar { windows } | TotalSpan::People { windows, .. } => running::so_far(windows, 0.5),
             TotalSpan::Last { windows } => running::over_last(windows, 0.5),
         }
     }
@@ -48,7 +57,9 @@ impl TotalSpan {
             None => self.strategies()?.best().strategy(),
         };
         match self {
-            TotalSpan::SoFar { windows } => PreparedRunning::so_far(strategy, windows, reach, rho),
+            TotalSpan::SoFar { windows } | TotalSpan::People { windows, .. } => {
+                PreparedRunning::so_far(strategy, windows, reach, rho)
+            }
             TotalSpan::Last { windows } => PreparedRunning::over_last(strategy, windows, reach, rho),
         }
     }
@@ -57,6 +68,11 @@ impl TotalSpan {
         match self {
             TotalSpan::SoFar { windows } => running::horizon(windows),
             TotalSpan::Last { windows } => running::width(windows),
+            TotalSpan::People { windows, last, entries } => {
+                running::width(last)?;
+                StreamContribution::entries(entries, 1)?;
+                running::horizon(windows)
+            }
         }
     }
 }
@@ -66,7 +82,9 @@ impl fmt::Display for TotalSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TotalSpan::SoFar { .. } => f.write_str("so far"),
-            TotalSpan::Last { windows } => write!(f, "last {windows}"),
+            TotalSpan::Last { windows } | TotalSpan::People { last: windows, .. } => {
+                write!(f, "last {windows}")
+            }
         }
     }
 }
@@ -99,8 +117,13 @@ impl<K: Key> RunningTotal<K> {
         if matches!(span, TotalSpan::Last { .. }) && total.measure() == MeasureKind::People {
             // A person who comes in two windows is one person of both: no sum over windows can account for
             // that.
-            let remedy = "people so far, or records over the last windows: how many people came in several windows is no sum of \
-                              what each window has";
+            let remedy = "people so far, people with a bound of their entries, or records over the last windows: how many people \
+                              came in several windows is no sum of what each window has";
+            return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
+        }
+        if matches!(span, TotalSpan::People { .. }) && total.measure() != MeasureKind::People {
+            let remedy =
+                "people, or totals over the last windows: what is no person does not enter and leave";
             return Err(Invalid::new("over", InvalidKind::Mixed, remedy));
         }
         super::not_rolled_up(stated.families.is_some())?;
@@ -156,9 +179,27 @@ impl<K: Key> RunningTotal<K> {
         (cell, used)
     }
 
+    /// Returns the cell of a key in which this number of people are, of whom `first` never were before: of people over the
+    /// last windows.
+    pub(crate) fn level(&self, people: u64, first: u64) -> Cell {
+        Cell { people: first, records: 0, sum: people.into() }
+    }
+
+    /// The number of a cell that is released, or whose changes are.
+    pub(crate) fn value(&self, cell: &Cell) -> i128 {
+        match self.span {
+            TotalSpan::People { .. } => cell.sum,
+            TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => self.total.measure().value(cell),
+        }
+    }
+
     /// Prepares the totals of one key at this price.
     pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
-        let reach = StreamContribution::new(self.each(), self.stated().limits.keys())?;
+        let keys = self.stated().limits.keys();
+        let reach = match self.span {
+            TotalSpan::People { entries, .. } => StreamContribution::entries(entries, keys)?,
+            TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => StreamContribution::new(self.each(), keys)?,
+        };
         self.span.prepare(self.strategy, reach, rho)
     }
 

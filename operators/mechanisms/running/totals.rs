@@ -61,7 +61,11 @@ pub type RunningTotals<K> = RunningNumbers<K, OneTotal, 1>;
 
 /// One total: a whole number.
 #[derive(Clone, Copy, Debug)]
-pub struct OneTotal(MeasureKind);
+pub struct OneTotal {
+    measure: MeasureKind,
+    /// True if the cell holds the number of people of several windows, and not what one window adds.
+    is_of_people: bool,
+}
 
 impl NumberForm for OneTotal {
     type Cell = Cell;
@@ -71,7 +75,7 @@ impl NumberForm for OneTotal {
 
 impl RunningForm<1> for OneTotal {
     fn exact(&self, cell: &Cell) -> [i128; 1] {
-        [self.0.value(cell)]
+        [if self.is_of_people { cell.sum } else { self.measure.value(cell) }]
     }
 
     fn estimate(&self, [total]: [Estimate<i128>; 1]) -> Estimate<i128> {
@@ -100,7 +104,8 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
             let noised = noised(statistic.measures(), &running).with_point(stated.point);
             Ok(([running], [noised]))
         };
-        let form = OneTotal(statistic.total().measure());
+        let is_of_people = matches!(statistic.span(), TotalSpan::People { .. });
+        let form = OneTotal { measure: statistic.total().measure(), is_of_people };
         prepare(&self.0, (&stated, "discreet running total 1"), statistic.span(), form, numbers)
     }
 }
@@ -109,7 +114,8 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
 pub(super) fn noised(number: &'static str, running: &PreparedRunning) -> Noised {
     Noised {
         strategy: Some(running.strategy().name()),
-        over_bound: Some(running.ratio()),
+        // No least noise is known for people who enter and leave.
+        over_bound: (!running.is_of_entries()).then(|| running.ratio()),
         ..Noised::of(number, Family::Gaussian.name(), running.deviation())
     }
 }
@@ -137,7 +143,10 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
     let keys = match &stated.keys.0 {
         KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
         KeyChoice::Discover { delta, at_most } => {
-            let (TotalSpan::SoFar { windows } | TotalSpan::Last { windows }) = span;
+            // People come to a key for the first time once, however often they enter it.
+            let (TotalSpan::SoFar { windows }
+            | TotalSpan::Last { windows }
+            | TotalSpan::People { windows, .. }) = span;
             let lengths = strategies::levels(windows);
             let noise = Additive::within(
                 Family::Gaussian,
@@ -160,6 +169,10 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
     };
     let delta = delta(stated.keys)?;
     let hash = running.iter().fold(Canonical::new(name), |hash, one| hash.digest(&one.parameters()));
+    let hash = match span {
+        TotalSpan::People { last, .. } => hash.text("people of the last windows").bytes(&last.to_be_bytes()),
+        TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => hash,
+    };
     Ok(RunningNumbers {
         span,
         form,
@@ -170,7 +183,8 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
             confidence,
             each: EstimatesPerKey::One,
             of: Some(span.to_string().into()),
-            bounded: stated.is_bounded(),
+            // Who has left for the last time does not count again.
+            bounded: stated.is_bounded() || matches!(span, TotalSpan::People { .. }),
         },
         widths,
         cost: Spend::Rho(rho).cost_with(person.neighbours(), delta, (Cut::two_steps(stated.limits), true))?,
@@ -254,8 +268,14 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
         let mut totals = [Estimate::between(0, 0, 0); N];
         let mut inputs = [(0, 0); N];
         for (at, state) in states.iter_mut().enumerate() {
-            let exact = narrow(exact[at]);
+            let number = narrow(exact[at]);
+            let is_of_entries = self.running[at].is_of_entries();
+            // The number of the window that was released before may be of any window: those between changed nothing.
+            let exact = if is_of_entries { number.saturating_sub(state.level) } else { number };
             let (total, noised) = self.running[at].tick_with_measurement(state, exact, noise).ok()?;
+            if is_of_entries {
+                state.level = number;
+            }
             let width = self.widths[at].at(state.ticks());
             let (low, high) = (total - width, total + width);
             totals[at] =
@@ -275,7 +295,13 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
         noise: &mut NoiseSource,
     ) -> Vec<(K, Estimate<F::Number>)> {
         let tick = kept.ticks;
-        kept.emerging.absorb(tick, cells, |cell| self.form.exact(cell));
+        // Of people who enter and leave, a key has the number of the present window, and no sum of former ones.
+        let is_of_people = matches!(self.span, TotalSpan::People { .. });
+        let mut levels = BTreeMap::new();
+        if is_of_people {
+            levels.extend(cells.iter().map(|(key, cell)| (key.clone(), self.form.exact(cell))));
+        }
+        kept.emerging.absorb(tick, cells, |cell| if is_of_people { [0; N] } else { self.form.exact(cell) });
         let mut found = kept.emerging.found(tick, lengths, threshold, noise);
         // The sort is stable: equal numbers stay in the order of spans, the shortest first, and then of keys.
         found.sort_by_key(|(noised, ..)| Reverse(*noised));
@@ -288,7 +314,8 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
         }
         let mut cells = Vec::with_capacity(found.len());
         for (_, key, brought) in found {
-            let (mut state, exact) = self.found(&brought, tick, noise);
+            let (mut state, sums) = self.found(&brought, tick, noise);
+            let exact = if is_of_people { levels.remove(&key).unwrap_or([0; N]) } else { sums };
             cells.extend(self.next(&mut state, exact, noise).map(|estimate| (key.clone(), estimate)));
             kept.keys.push((key, state));
         }
@@ -306,7 +333,7 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
         noise: &mut NoiseSource,
     ) -> ([TotalState; N], [i128; N]) {
         match self.span {
-            TotalSpan::SoFar { .. } => (
+            TotalSpan::SoFar { .. } | TotalSpan::People { .. } => (
                 self.running.each_ref().map(PreparedRunning::begin),
                 brought.iter().fold([0i128; N], |sums, brought| {
                     std::array::from_fn(|at| sums[at].saturating_add(brought.values[at]))
@@ -331,7 +358,7 @@ impl<K: Key, F: RunningForm<N>, const N: usize> RunningNumbers<K, F, N> {
     /// Returns the first tick on which the total of this one, or a measurement for it, can depend.
     fn first(&self, tick: u64) -> u64 {
         match self.span {
-            TotalSpan::SoFar { .. } => 1,
+            TotalSpan::SoFar { .. } | TotalSpan::People { .. } => 1,
             TotalSpan::Last { windows } => tick.saturating_sub(2 * windows).max(1),
         }
     }
@@ -388,7 +415,7 @@ impl<K: Key, F: RunningForm<N>, const N: usize> Prepared for RunningNumbers<K, F
     fn covers(&self) -> u64 {
         match self.span {
             TotalSpan::SoFar { .. } => u64::MAX,
-            TotalSpan::Last { windows } => windows,
+            TotalSpan::Last { windows } | TotalSpan::People { last: windows, .. } => windows,
         }
     }
 

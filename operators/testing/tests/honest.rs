@@ -35,6 +35,7 @@ fn every_statistic(visits: Fed<'_, Visit>, run: &ExactRun) {
         .reveal(run, "records");
     people.clone().count_by(page, pages()).running().reveal(run, "so_far");
     people.clone().sum_by(page, pages(), value, -8..=5).over_last(2).reveal(run, "lately");
+    people.clone().people_by(page, pages()).people_of_last(2, 1).reveal(run, "present");
     people.people().reveal(run, "readers");
 }
 

@@ -1,6 +1,7 @@
 //! Windows that are added up: what counts of a person over all of them, and what is released.
 
 mod going_on;
+mod people_of_last;
 
 use super::recorder::SECRET;
 use super::*;

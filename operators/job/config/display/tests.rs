@@ -116,6 +116,12 @@ fn every_field_is_written() {
         &[(", windows = 5", ""), ("over = \"48h\"", "over = \"48h\"\nrunning = true\nstrategy = \"fresh\"")],
         &[(", windows = 5", ""), ("over = \"48h\"", "strategy = \"square-root\"\nrunning = true")],
         &[(", windows = 5", ""), ("over = \"48h\"", "running = true")],
+        &[
+            ("sum = { of = \"price\", range = [-0.05, 1e-3], by", "people = { by"),
+            ("keys = 3, windows = 5", "keys = 3, entries = 4"),
+            (", windows = 5", ""),
+            ("over = \"48h\"", "over = \"48h\"\nrunning = true"),
+        ],
         &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "max = { of = \"price\", grid = \"log\"")],
         &[("sum = { of = \"price\", range = [-0.05, 1e-3]", "min = { of = \"price\", grid = \"log\"")],
         &[(

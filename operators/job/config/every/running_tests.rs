@@ -86,11 +86,6 @@ fn what_is_no_sum_over_windows_is_refused() {
     check(&[
         (
             COUNT,
-            &said("over = «\"3 months\"\npeople = {}"),
-            &["release[1].over", "people over the last windows", "no over, for people so far"],
-        ),
-        (
-            COUNT,
             &said(&format!("over = \"3 months\"\nstrategy = «\"tree\"\n{PER_VENDOR}")),
             &["release[1].strategy", "for totals so far alone", "square-root or fresh"],
         ),
@@ -110,6 +105,45 @@ fn what_is_no_sum_over_windows_is_refused() {
             &["release[1].over", "too many windows", "at most 16,384 times"],
         ),
     ]);
+}
+
+// Refutes people over the last windows who are not bounded by what they cost, and a bound that bounds nothing.
+#[test]
+fn people_over_the_last_windows_are_bounded_by_their_entries() {
+    let people = |bound: &str| said(&format!("over = \"3 months\"\npeople = {{}}{bound}"));
+    let read = GOOD.replace(COUNT, &people("\nbound = { entries = 4 }\nstrategy = \"tree\""));
+    let read = parse(&read).unwrap_or_else(|mistakes| panic!("{mistakes}")).releases.remove(0);
+    assert_eq!((read.bound.entries, read.total_windows()), (Some(4), Some(3)));
+    assert_eq!(read.running.unwrap().strategy, Some(Strategy::Tree));
+    check(&[
+        (
+            COUNT,
+            &people("\nbound = «{}"),
+            &["release[1].bound", "no bound of entries", "entries = ..", "over all windows together"],
+        ),
+        (
+            COUNT,
+            &said("people = {}\nbound = { entries = «4 }"),
+            &["release[1].bound.entries", "entries where nobody leaves", "with over and running = true"],
+        ),
+        (
+            COUNT,
+            &said(&PER_VENDOR.replace("per_key = 1 }", "per_key = 1, entries = «4 }")),
+            &["release[1].bound.entries", "no entries"],
+        ),
+        (COUNT, &people("\nbound = { entries = «0 }"), &["release[1].bound.entries", "zero"]),
+        (
+            COUNT,
+            "over = \"3 months\"\npeople = {}\nbound = { entries = «4, windows = 12 }",
+            &["release[1].bound.entries", "no entries"],
+        ),
+    ]);
+    let records = GOOD
+        .replace(COUNT, &people("\nbound = { entries = 4 }"))
+        .replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
+    let refused = parse(&records).unwrap_err().to_string();
+    assert!(refused.contains("release[1].over: found people over the last windows beside unit"), "{refused}");
+    assert!(refused.contains("give count"), "{refused}");
 }
 
 // Refutes a bound of each window where all of them are bounded together, and noise that cannot be correlated.

@@ -42,8 +42,8 @@ pub(super) const RELEASE: &[JobField] = &[
         .or("false")
         .example("running = true")
         .means(
-            "True to publish totals over all windows so far, or over the last ones with `over`; and means, \
-             variances and ratios that are made of such totals.",
+            "True to publish totals over all windows so far, or over the last ones with `over`; means, variances and \
+             ratios that are made of such totals; and the distinct people of all windows so far, or of the last ones.",
         )
         .costs(
             "All totals are paid for once; a person is bounded over all windows together, and the noise \
@@ -90,6 +90,14 @@ pub(super) const RELEASE: &[JobField] = &[
             "The budget is divided by it and no more by all windows; later windows miss people who have \
              counted.",
         ),
+    whole("release.bound.entries")
+        .without("required by people with `over` and `running = true`; refused elsewhere")
+        .example("bound = { keys = 3, entries = 4 }")
+        .means(
+            "The most times that a person enters a key, of people over the last windows: by a record after as many \
+             windows without one as `over` holds, over all windows together.",
+        )
+        .costs("Noise grows with the square root; with fewer, people who come back after a pause are missed."),
     words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])
         .example("noise = \"gaussian\"")
         .means("The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value.")

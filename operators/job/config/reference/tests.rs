@@ -105,6 +105,10 @@ fn draft_for(path: &str) -> Draft {
         ["limits", "spill"] => draft.with("limits", &["memory = \"2 GB\""]),
         ["watch", _, ..] => draft.with("watch", &["listen = \"127.0.0.1:9464\""]),
         ["release", "strategy"] => draft.with("release", &["running = true"]),
+        ["release", "bound", "entries"] => draft.without("release", "bound").with(
+            "release",
+            &["over = \"6 hours\"", "running = true", "people.by = \"page\"", "people.keys = \"discover\""],
+        ),
         ["release", "bound", ..] => {
             let draft = draft.without("release", "people").with("privacy", &["promise = \"lifetime\""]);
             let counted =

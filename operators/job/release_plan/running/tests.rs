@@ -161,3 +161,31 @@ fn the_strategy_of_the_file_is_drawn() {
     assert!(named.windows(2).all(|pair| pair[0].1.1 < pair[1].1.1), "{named:?}");
     assert_eq!(name(""), named[0].1);
 }
+
+// Refutes people over the last windows without a last one, a bound of entries that is not that of the file, and a plan
+// that has no sum of the last windows in its place.
+#[test]
+fn people_over_the_last_windows_have_a_span_of_their_own() {
+    let people = "every = \"1 day\"\nover = \"7 days\"\npeople = {}\nbound = { entries = 4 }\nshare = 0.4";
+    let job = Job::parse("a.toml", &text(people)).unwrap();
+    let offers = job.release_plans(job.horizon()).unwrap();
+    let of_last = TotalSpan::People { windows: 31, last: 7, entries: 4 };
+    assert_eq!(offers[1].running.unwrap().span, of_last);
+    let scale = |text: &str| {
+        let job = Job::parse("a.toml", text).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
+        offers[1].prepare(&job).unwrap().noise[0].scale()
+    };
+    // Twice four changes, where people so far change once.
+    let over = scale(&text(people)) / scale(&text(SO_FAR));
+    assert!((over / 8f64.sqrt() - 1.0).abs() < 1e-3, "{over}");
+    let endless = text(people)
+        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("share = 0.6", "cost = { rho = 1e-9 }");
+    let refused = refused(&endless);
+    assert!(refused.starts_with("job.until: found nothing; give the time of the last window"), "{refused}");
+    assert!(
+        refused.contains("people over the last windows") && refused.contains("leave out running"),
+        "{refused}"
+    );
+}

@@ -22,6 +22,9 @@ struct Visit {
     prices: Vec<i64>,
 }
 
+/// The number of times that a person enters the people of the last days.
+const ENTRIES: usize = 1;
+
 /// The visits of each day, by person.
 fn visits() -> Vec<BTreeMap<usize, Visit>> {
     let mut chance = 11_u64;
@@ -113,6 +116,15 @@ fn job(until: &str, records: u64) -> String {
         noise = "gaussian"
         cost = {{ rho = 5 }}
         [[release]]
+        name = "present"
+        every = "1 day"
+        over = "{LAST} days"
+        people = {{ by = "key", keys = ["a", "b", "c"] }}
+        bound = {{ keys = 1, entries = {ENTRIES} }}
+        running = true
+        noise = "gaussian"
+        cost = {{ rho = 3 }}
+        [[release]]
         name = "daily"
         every = "1 day"
         people = {{}}
@@ -169,7 +181,43 @@ fn oracle(days: &[BTreeMap<usize, Visit>], most: u64) -> BTreeMap<Place, [i64; 2
         let sums = (first..=*day).filter_map(|day| visits.get(&(*name, day, *key)));
         sums.fold([0, 0], |sum: [i64; 2], own| [sum[0] + own[0], sum[1] + own[1]])
     };
-    visits.keys().map(|place| (*place, over(place))).collect()
+    let mut totals: BTreeMap<Place, [i64; 2]> = visits.keys().map(|place| (*place, over(place))).collect();
+    totals.extend(present(days));
+    totals
+}
+
+/// The people of the last days, after contribution bounding and before it: of each person the first key, and there
+/// `ENTRIES` stays.
+fn present(days: &[BTreeMap<usize, Visit>]) -> BTreeMap<Place, [i64; 2]> {
+    let mut key_of = BTreeMap::new();
+    // The days on which a person was seen and counted, and the number of entries.
+    let mut kept: BTreeMap<usize, (Vec<usize>, usize)> = BTreeMap::new();
+    let mut cells = BTreeMap::new();
+    for (day, people) in days.iter().enumerate() {
+        for (person, Visit { key, .. }) in people {
+            if *key_of.entry(*person).or_insert(*key) != *key {
+                continue;
+            }
+            let (seen, entries) = kept.entry(*person).or_default();
+            let stays = seen.last().is_some_and(|last| day <= last + LAST);
+            if stays || *entries < ENTRIES {
+                *entries += usize::from(!stays);
+                seen.push(day);
+            }
+        }
+        for key in KEYS {
+            let counted = |person: &usize| {
+                let is_there = kept[person].0.last().is_some_and(|last| day < last + LAST);
+                key_of[person] == key && is_there
+            };
+            let tally = kept.keys().filter(|person| counted(person)).count() as i64;
+            let recent = &days[(day + 1).saturating_sub(LAST)..=day];
+            let there =
+                recent.iter().flatten().filter(|(_, visit)| visit.key == key).map(|(person, _)| person);
+            cells.insert(("present", day, key), [tally, there.collect::<BTreeSet<_>>().len() as i64]);
+        }
+    }
+    cells
 }
 
 /// The lines of running totals, by release, day and key.
@@ -203,6 +251,9 @@ fn a_demo_states_beside_every_total_what_an_oracle_counts() {
     let oracle = oracle(&visits(), 3);
     assert!(oracle.iter().any(|((name, ..), [tally, truth])| *name == "visits" && tally < truth));
     assert!(oracle.iter().any(|((name, ..), [tally, truth])| *name == "spent" && tally != truth));
+    let present: Vec<i64> =
+        oracle.iter().filter(|((name, ..), _)| *name == "present").map(|(_, [tally, _])| *tally).collect();
+    assert!(present.windows(2).any(|pair| pair[1] < pair[0]), "nobody leaves: {present:?}");
     for (job, workers) in [(&stated, 1), (&stated, 2), (&stated, 3), (&found, 2)] {
         let out = Some(place.0.join("demo.jsonl"));
         job.replay(Replay { workers, demo: true, out, ..Replay::default() }).unwrap();
@@ -238,19 +289,20 @@ fn two_workers_release_what_one_does_and_pay_once() {
     for workers in [1, 2] {
         let (place, job) = set(&format!("running-{workers}"), UNTIL, 1);
         let finished = place.replay(&job, workers, "releases.jsonl");
-        assert_eq!((finished.released(), finished.refused()), (5 * DAYS as u64, 0));
+        assert_eq!((finished.released(), finished.refused()), (6 * DAYS as u64, 0));
         let first = place.read("releases.jsonl");
         let spent =
             || Ledger::open(&job.privacy.ledger).unwrap().spent(&job.privacy.account, window()).unwrap();
-        // Twice 190, 100 and 5 for all totals, and a half for each day that is released on its own.
+        // Twice 190, 100, 5 and 3 for all totals, and a half for each day that is released on its own.
         let before = spent();
-        assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(485.0 + 0.5 * DAYS as f64).unwrap());
+        assert_eq!(before.0, crate::accounting::PrivacyCost::zcdp(488.0 + 0.5 * DAYS as f64).unwrap());
         place.replay(&job, 3 - workers, "again.jsonl");
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
         assert!(lines(&place.read("again.jsonl")) == lines(&first), "a new file receives other lines");
         assert_eq!(spent(), before);
         let lines = printed(&first);
-        let exact = oracle(&visits(), 1).into_iter().filter(|((name, ..), _)| *name != "spent");
+        let is_exact = |name: &str| !["spent", "present"].contains(&name);
+        let exact = oracle(&visits(), 1).into_iter().filter(|((name, ..), _)| is_exact(name));
         for ((name, day, key), [tally, _]) in exact {
             let line = &lines[&(name.to_owned(), day, key.to_owned())];
             assert_eq!(line["value"].as_i64(), Some(tally), "on {workers} workers: {line}");
@@ -292,12 +344,21 @@ const BESIDE: &str = r#"
     noise = "gaussian"
     share = 0.2
     [[release]]
+    name = "present"
+    every = "2h"
+    over = "6h"
+    people = { by = "key", keys = "discover" }
+    bound = { keys = 2, entries = 3 }
+    running = true
+    noise = "gaussian"
+    share = 0.2
+    [[release]]
     name = "visits"
     every = "30m"
     count = {}
     bound = { per_key = 3 }
     noise = "gaussian"
-    share = 0.5
+    share = 0.3
 "#;
 
 // Refutes a plan in which totals, which are charged for their whole time at once, leave no room for windows
@@ -309,7 +370,11 @@ fn totals_and_windows_of_others_fit_together() {
             let place = super::Place::new(&format!("running-beside-{}-{workers}", promise.replace(' ', "-")));
             let job = place.job(&text(promise, BESIDE));
             let finished = place.replay(&job, workers, "out.jsonl");
-            assert_eq!((finished.released(), finished.refused()), (8 + 48 + 96, 0), "{promise}, {workers}");
+            assert_eq!(
+                (finished.released(), finished.refused()),
+                (8 + 48 + 24 + 96, 0),
+                "{promise}, {workers}"
+            );
             let text = place.read("out.jsonl");
             assert_eq!(text.matches("\"total\":\"last 5\"").count(), 48);
         }

@@ -83,6 +83,7 @@ fn what_is_charged_is_enough_for_every_span_and_every_total() {
         let unit = match span {
             TotalSpan::SoFar { windows } => running::so_far(windows, 0.35),
             TotalSpan::Last { windows } => running::over_last(windows, 0.35),
+            TotalSpan::People { .. } => panic!("of records"),
         };
         // The bound is five records in each of three keys.
         let over = prepared.running().deviation() / unit.unwrap().best().max_deviation();

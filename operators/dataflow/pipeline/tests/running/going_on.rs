@@ -31,7 +31,7 @@ fn endless(recorder: &Recorder) -> impl Fn(Fed<'_, Event>) + Send + Sync + use<>
     }
 }
 
-fn crowd(random: &mut Random) -> Vec<Event> {
+pub(super) fn crowd(random: &mut Random) -> Vec<Event> {
     (0..300)
         .map(|id| {
             let time = random.below(HORIZON as usize) as Time;
