@@ -59,6 +59,33 @@ fn a_page_says_which_is_best() {
     assert!(code == 0 && page.contains("best      square-root") && page.contains("no last tick"), "{page}");
 }
 
+// Refutes a charge that is not that of two changes an entry.
+#[test]
+fn people_of_the_last_windows_change_a_number_twice_for_each_entry() {
+    let once = json(&["calibrate", "running", "--horizon", "365", "--rho", "0.05", "--json"]);
+    for entries in [1, 4] {
+        let asked =
+            ["calibrate", "running", "--horizon", "365", "--rho", "0.05", "--entries", &entries.to_string()];
+        let answer = json(&[&asked[..], &["--json"]].concat());
+        assert_eq!(keys(&answer), ["best", "entries", "strategies"]);
+        assert_eq!(answer["best"], once["best"]);
+        for strategy in ["buffered", "tree", "fresh"] {
+            let (of, own) = (named(&answer, strategy), named(&once, strategy));
+            near(&of["max_sd"], own["max_sd"].as_f64().unwrap() * f64::from(2 * entries).sqrt(), 1e-9);
+            // At this price a number by itself has the variance 10 for each window that is paid for.
+            near(&of["as_windows"], of["max_sd"].as_f64().unwrap().powi(2) / 10.0, 0.1);
+        }
+        let (code, page, _) = discreet(&asked);
+        assert!(
+            code == 0 && page.contains(if entries == 1 { "at most once" } else { "at most 4 times" }),
+            "{page}"
+        );
+    }
+    let (code, _, error) =
+        discreet(&["calibrate", "running", "--horizon", "9", "--rho", "1", "--entries", "0"]);
+    assert!(code == 78 && error.starts_with("error: entries: "), "{error}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     for (command, option, value, field) in [

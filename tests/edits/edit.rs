@@ -132,6 +132,9 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("job.until", "later, with running alone", "\"2026-01-14T00:00:00Z\"")
         .on(&["running"])
         .named("until"),
+    edit("job.until", "later, with people over the last windows", "\"2026-01-14T00:00:00Z\"")
+        .on(&["present"])
+        .named("until"),
     edit("job.until", "later, with a share divided by windows", "\"2026-01-14T00:00:00Z\"")
         .on_jobs(Job::has_shared_windows)
         .named("until"),
@@ -245,7 +248,8 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("ask.cost.epsilon", "another", "0.2").named("ask.cost"),
     edit("ask.cost.delta", "another", "2e-7").named("ask.cost"),
     edit("release.name", "another", "\"clicks_by_day\""),
-    edit("release.version", "the next", "2").on(&["count", "people", "sum", "running", "last", "whole"]),
+    edit("release.version", "the next", "2")
+        .on(&["count", "people", "sum", "running", "last", "present", "whole"]),
     edit("release.version", "that of the job, stated", "1").on(STATING),
     edit("release.every", "another", "\"2 days\"").on(&[
         "count",
@@ -303,6 +307,7 @@ pub(crate) const EDITS: &[Edit] = &[
         "last",
     ]),
     edit("release.bound.windows", "another", "2").named("privacy.account"),
+    edit("release.bound.entries", "another", "3"),
     edit("release.share", "another", "0.25"),
     edit("release.cost.rho", "another", "0.005"),
     edit("release.cost.epsilon", "another", "0.05"),

@@ -486,6 +486,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "present",
+            &[
+                ("release.running", "true"),
+                ("release.over", "\"3 days\""),
+                ("release.people.by", "\"page\""),
+                ("release.people.keys", grouped),
+                ("release.bound.keys", "1"),
+                ("release.bound.entries", "2"),
+                gaussian,
+                ("release.share", "0.2"),
+            ],
+        ),
+        Job::new(
             "sliding",
             &[
                 ("release.over", "\"3 days\""),

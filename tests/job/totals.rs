@@ -30,6 +30,17 @@ fn job() -> String {
     format!("{head}{}{}", release("so_far", "", 300), release("recent", &last, 190))
 }
 
+/// The same job with the people of the last windows alone, of whom each enters a page once: a deviation of 0.094.
+fn present_job() -> String {
+    let job = exact(FROM, Some(FROM + WINDOWS * SECOND)).replace("epsilon = 480", "rho = 490");
+    let (head, _) = job.split_once("[[release]]").unwrap();
+    format!(
+        "{head}[[release]]\nname = \"present\"\nevery = \"1s\"\nover = \"{LAST}s\"\nrunning = true\n\
+         people = {{ by = \"page\", keys = [\"a\", \"b\", \"c\"] }}\nbound = {{ keys = 1, entries = 1 }}\nnoise = \"gaussian\"\n\
+         cost = {{ rho = 490 }}\n"
+    )
+}
+
 type Totals = BTreeMap<(String, String, String), i64>;
 
 /// Records, by window.
@@ -66,13 +77,48 @@ fn log() -> (Log, Totals) {
     (log, totals)
 }
 
-/// The log without sealed windows: all but the records of windows that both releases have released.
+/// People who come again after three windows, and some of them after six: who stays, who leaves, and who may not come
+/// back. The expected people of the last windows, of whom each enters once.
+fn present_log() -> (Log, Totals) {
+    let mut log = vec![String::new(); WINDOWS as usize];
+    // The last window in which each person counted.
+    let mut kept: BTreeMap<i64, i64> = BTreeMap::new();
+    let mut people = Totals::new();
+    for (window, text) in (0..).zip(&mut log) {
+        for person in 0..PEOPLE {
+            let pause = if person % 4 == 0 { 6 } else { 3 };
+            let stays = window - person % 11;
+            if stays < 0 || stays % pause != 0 || stays > 3 * (person % 7) {
+                continue;
+            }
+            let page = PAGES[(person % 3) as usize];
+            *text += &line(person, FROM + window * SECOND + (person * 7_919 + window) % SECOND, page);
+            let last = kept.entry(person).or_insert(window);
+            if window <= *last + LAST {
+                *last = window;
+            }
+        }
+        for (at, page) in (0..).zip(PAGES) {
+            let there =
+                kept.iter().filter(|(person, last)| *person % 3 == at && window < *last + LAST).count();
+            let place = ("present".to_owned(), moment(FROM + window * SECOND), page.to_owned());
+            people.insert(place, there as i64);
+        }
+    }
+    (log, people)
+}
+
+/// The log without sealed windows: all but the records of windows that every release has released.
 fn rotated(log: &Log, printed: &str) -> String {
     let windows = |name: &str| {
         let closed = printed.lines().filter(|line| line.contains("\"closed\":true") && line.ends_with('}'));
         closed.filter(|line| line.contains(&format!("\"release\":\"{name}\""))).count()
     };
-    HEADER.to_owned() + &log[windows("so_far").min(windows("recent"))..].concat()
+    let released = match printed.contains("\"release\":\"present\"") {
+        true => windows("present"),
+        false => windows("so_far").min(windows("recent")),
+    };
+    HEADER.to_owned() + &log[released..].concat()
 }
 
 // Refutes a life that counts a person again whom the life before had counted, though the log no longer has
@@ -80,13 +126,22 @@ fn rotated(log: &Log, printed: &str) -> String {
 // charged twice.
 #[test]
 fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
+    go_on_where_they_were(&job(), log());
+}
+
+// Refutes a life in which somebody enters again whom the life before had let go, or leaves who was there, or never
+// leaves.
+#[test]
+fn people_of_a_replay_that_is_killed_stay_and_leave_as_if_it_were_not() {
+    go_on_where_they_were(&present_job(), present_log());
+}
+
+fn go_on_where_they_were(job: &str, (log, truth): (Log, Totals)) {
     const LIVES: usize = 6;
-    let (log, truth) = log();
-    let job = job();
     let arguments = |workers| ["replay", "job.toml", "--out", "releases.jsonl", "-w", ["1", "2"][workers]];
     let set = || {
         let scene = Scene::new("totals");
-        scene.write("job.toml", &job);
+        scene.write("job.toml", job);
         scene.write("visits.csv", rotated(&log, ""));
         scene.init();
         scene
@@ -126,9 +181,17 @@ fn totals_of_a_replay_that_is_killed_go_on_where_they_were() {
 // again.
 #[test]
 fn two_processes_release_the_totals_that_an_oracle_counts() {
-    let (log, truth) = log();
+    release_in_two_processes(&job(), log());
+}
+
+#[test]
+fn two_processes_release_the_people_that_an_oracle_counts() {
+    release_in_two_processes(&present_job(), present_log());
+}
+
+fn release_in_two_processes(job: &str, (log, truth): (Log, Totals)) {
     let scene = Scene::new("totals");
-    scene.write("job.toml", job());
+    scene.write("job.toml", job);
     scene.write("visits.csv", rotated(&log, ""));
     scene.init();
     hosts(&scene);

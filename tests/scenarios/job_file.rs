@@ -338,6 +338,7 @@ fn release(job: &mut JobText, row: &Row) {
             },
         ),
         ("windows", windows(row)),
+        ("entries", if row.is("entries", &["some"]) { most("300") } else { None }),
     ];
     job.set("release.bound", inline(&bound));
     job.text("release.noise", row.value("noise"));

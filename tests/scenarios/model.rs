@@ -59,6 +59,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
+    // The entries of people over the last windows.
+    ("entries", &["no", "some"]),
     ("horizon", &["stated", "no"]),
     // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, all of `[limits]`, all of `[watch]` and the version of a release together, and
     // `skew` and `seed` of a synthetic source.
@@ -96,6 +98,21 @@ pub(crate) const OF_FEATURES: &[(&str, &str)] = &[("source.type", "parquet"), ("
 const RUNS: &[&str] = &["best", "buffered", "square-root", "tree", "fresh"];
 const TIMED: &[&str] = &["second", "hour", "day", "month"];
 const ASKED: &[&str] = &["share", "cost"];
+/// Statistics of which totals over the last windows are sums.
+const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogram"];
+const NO_PEOPLE: &[&str] = &[
+    "count",
+    "sum",
+    "mean",
+    "means",
+    "variance",
+    "ratio",
+    "histogram",
+    "max",
+    "min",
+    "altogether",
+    "quantile",
+];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
 
 pub(crate) const RULES: &[Rule] = &[
@@ -266,8 +283,22 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
     Rule(&[("running", RUNS), ("windows", &["some"])], Check("release[1].bound.windows")),
     Rule(&[("running", RUNS), ("noise", &["laplace"])], Check("release[1].noise")),
-    Rule(&[("running", RUNS), ("over", &["two"]), ("statistic", &["people"])], Check("release[1].over")),
-    Rule(&[("running", &["buffered", "tree"]), ("over", &["two"])], Check("release[1].strategy")),
+    Rule(
+        &[("running", &["buffered", "tree"]), ("over", &["two"]), ("statistic", SUMMED)],
+        Check("release[1].strategy"),
+    ),
+    // People over the last windows are bounded by their entries, and nothing else is.
+    Rule(
+        &[("running", RUNS), ("over", &["two"]), ("statistic", &["people"]), ("unit", &["record"])],
+        Check("release[1].over"),
+    ),
+    Rule(
+        &[("running", RUNS), ("over", &["two"]), ("statistic", &["people"]), ("entries", &["no"])],
+        Check("release[1].bound"),
+    ),
+    Rule(&[("entries", &["some"]), ("running", &["no", "false"])], Check("release[1].bound.entries")),
+    Rule(&[("entries", &["some"]), ("over", &["no"])], Check("release[1].bound.entries")),
+    Rule(&[("entries", &["some"]), ("statistic", NO_PEOPLE)], Check("release[1].bound.entries")),
     // Questions are paid for at once, for all of the time, and bounded noise has a delta.
     Rule(&[("asked", ASKED), ("budget", &["epsilon", "rho", "rho omega"])], Check("ask[1]")),
     Rule(&[("asked", ASKED), ("horizon", &["no"])], Check("ask[1].every")),
