@@ -208,7 +208,7 @@ impl SplitMix {
 
     /// Returns the next number below `sides`, which is above zero.
     pub(in crate::job) fn below(&mut self, sides: u64) -> u64 {
-        (u128::from(self.word()) * u128::from(sides) >> 64) as u64
+        ((u128::from(self.word()) * u128::from(sides)) >> 64) as u64
     }
 
     fn word(&mut self) -> u64 {
