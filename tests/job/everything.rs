@@ -271,8 +271,10 @@ impl Cell<'_> {
             }
             "quantile" => {
                 // The least point of the grid at or below which there are enough values.
-                let mut values: Vec<f64> =
-                    self.items.iter().map(|item| value(self.field("of"), item)).collect();
+                let mut values: Vec<f64> = match self.statistic().get("each") {
+                    Some(_) => self.people().values().map(|items| items.len() as f64).collect(),
+                    None => self.items.iter().map(|item| value(self.field("of"), item)).collect(),
+                };
                 values.sort_by(f64::total_cmp);
                 let (low, high) = (self.number("range", 0), self.number("range", 1));
                 let step = self.statistic()["step"].as_f64().unwrap();

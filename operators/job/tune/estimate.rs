@@ -337,7 +337,7 @@ fn releases(
             running: None,
             condition: None,
             statistic,
-            bound: BoundSpec { keys: None, per_key, windows: None },
+            bound: BoundSpec { keys: None, per_key, windows: None, entries: None },
             noise,
             price: PriceSpec::Share(share),
         })
