@@ -281,7 +281,7 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.ratio.keys.file",
         "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by = \"p\", keys={file=\"p.txt\"}}",
     ),
-    rollup("release.ratio.rollup", "ratio = {of=\"a\", range=[0,9], per=\"b\", per_range=[0,9], by=[\"p\",\"q\"], keys=\"discover\", rollup = true}"),
+    rollup("release.ratio.rollup", "ratio ={of=\"a\",range=[0,9],per=\"b\",per_range=[0,9],by=[\"p\",\"q\"],keys=\"discover\",rollup=true}"),
     table("release.histogram")
         .without("another statistic")
         .example("histogram = { of = \"price\", edges = [1, 10, 100] }")

@@ -139,11 +139,11 @@ fn draft_for(path: &str) -> Draft {
         ["release", word, ..] if StatisticSpec::WORDS.contains(&word) => {
             let draft = draft.without("release", "people").without("release", "bound");
             let example = JobReference::part(path).unwrap().fields[0].example;
-            let is_keyed = example.contains("by = ") || word == "histogram";
             let draft = match path {
                 "release.means.stable" => draft.with("privacy", &["budget.omega = 20"]),
                 _ => draft,
             };
+            let is_keyed = ["by = ", "by="].iter().any(|by| example.contains(by)) || word == "histogram";
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let is_of_people = path == "release.quantile.each";
             let draft = match word {
