@@ -17,7 +17,7 @@ use crate::scene::{Life, Scene};
 #[allow(dead_code, unreachable_pub)]
 mod invoices;
 
-/// One in so many invoices is read, so that the test is short; `DISCREET_FULL` reads all.
+/// Of this number of invoices one is read, so that the test is short; `DISCREET_FULL` reads all.
 const SAMPLE: usize = 20;
 
 /// An item of an invoice, with numbers in thousandths.

@@ -22,7 +22,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// there after an absence of as many windows, or for the first time; and leaves it that number of windows after being
 /// seen there for the last time. Who has entered a key `entries` times and left it does not count in it again.
 ///
-/// What is known of a person is a function of the person's own records: of one person more or less, all others count as
+/// The state of a person is a function of the person's own records: of one person more or less, all others count as
 /// they did. In each key the person changes the number of those who count by 1 and -1 in turn, each at most `entries`
 /// times.
 #[derive(Clone, PartialEq, Eq)]

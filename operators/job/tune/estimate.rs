@@ -28,7 +28,7 @@ use crate::job::unfit::UnfitJob;
 use crate::ledger::{Digest, Name, ReleaseId};
 use crate::mechanisms::release_line::{ReleaseLine, Says};
 
-/// What is stated of the keys of a log, for they are not estimated.
+/// The stated number and skew of the keys of a log, for they are not estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StatedKeys {
     /// The number of keys; without it as many as the largest list of a release has, or 100 if keys are
@@ -100,7 +100,7 @@ impl From<UnfitJob> for EstimateError {
 /// The option that states the part of the budget.
 const OPTION: &str = "--estimate";
 
-/// What the name of the second job has behind that of the job.
+/// The end of the name of the second job, behind that of the job.
 const SUFFIX: &str = "-estimate";
 
 /// The names of the releases of people and of their records.
