@@ -181,7 +181,7 @@ fn a_person_costs_what_is_charged_and_a_part_of_one_what_is_charged_for_it() {
         PrivacyCost::Pure { epsilon } => epsilon.to_float_up(),
         _ => panic!("{cost:?}"),
     };
-    for (sizes, person) in [(&[2, 2][..], 2), (&[3, 1], 3), (&[2, 2, 1], 4)] {
+    for (sizes, person) in [(&[2, 2][..], 2), (&[2, 2], 3), (&[3, 1], 3), (&[2, 2, 1], 4)] {
         let one = || limits(person, 2);
         let sum = |low, high| Total::sum(Range::new(low, high).unwrap(), one(), listed(sizes)).unwrap();
         let totals = [
