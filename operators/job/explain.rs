@@ -585,7 +585,10 @@ impl<'j> StatedRelease<'j> {
         let mut parts = Vec::new();
         parts.extend(keys.map(|keys| counted(keys.into(), "key")));
         parts.extend(per_key.map(|records| format!("{} of each key", counted(records.into(), "record"))));
-        parts.extend(entries.map(|entries| format!("{} of each key", counted(entries.into(), "entry"))));
+        parts.extend(entries.map(|entries| match entries {
+            1 => "1 entry of each key".to_owned(),
+            entries => format!("{entries} entries of each key"),
+        }));
         parts.extend(windows.map(|windows| format!("{}, ever", counted(windows.into(), "window"))));
         let of = if self.release.running.is_some() { "all windows together" } else { "a window" };
         match parts.is_empty() {

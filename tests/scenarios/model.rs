@@ -334,6 +334,12 @@ pub(crate) const TRIPLES: &[Combination] = &[
     ],
     &[
         ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["quantile"]),
+        ("form", &["2"]),
+        ("bound", &["wide", "tight"]),
+    ],
+    &[
+        ("mode", &["demo", "replay", "run"]),
         (
             "statistic",
             &[

@@ -99,6 +99,12 @@ impl ReleaseSpec {
         self.running.is_some() && self.over.is_some() && contribution == ContributionKind::Presence
     }
 
+    /// Returns true if its one window is over everything. The sums of people in shorter windows are no part of their sums
+    /// over all time.
+    pub(crate) fn is_of_all_time(&self) -> bool {
+        self.every == Every::All
+    }
+
     /// Returns true if the privacy cost of the release includes a delta.
     pub fn charges_delta(&self) -> bool {
         self.selects_partitions() || self.statistic.as_statistic().has_delta()

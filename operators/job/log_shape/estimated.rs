@@ -209,9 +209,9 @@ impl EstimatedLog {
     }
 
     /// Returns the values that a release reads.
-    fn values_of(&self, statistic: &StatisticSpec) -> Option<&EstimatedValues> {
-        let (of, of_sums) = match statistic {
-            StatisticSpec::Sum(sum) => (&sum.measure.of, true),
+    fn values_of(&self, release: &ReleaseSpec) -> Option<&EstimatedValues> {
+        let (of, of_sums) = match &release.statistic {
+            StatisticSpec::Sum(sum) => (&sum.measure.of, release.is_of_all_time()),
             StatisticSpec::Mean(mean) => (&mean.measure.of, false),
             StatisticSpec::Histogram(histogram) => (&histogram.of, false),
             _ => return None,
@@ -260,7 +260,7 @@ impl LogShape {
             rows += records;
             let person = EstimatedPerson { number: number as u32, rank, records };
             for ((release, offer), records) in job.releases.iter().zip(&offers).zip(&mut releases) {
-                made.add(&mut records.records, person, (release, offer, log.values_of(&release.statistic)));
+                made.add(&mut records.records, person, (release, offer, log.values_of(release)));
             }
         }
         for (release, offer) in releases.iter_mut().zip(&offers) {

@@ -180,6 +180,6 @@ fn unused(job: &Job) -> Option<String> {
     let left = whole.saturating_sub(given);
     (left * 100 >= whole).then(|| {
         let percent = left * 100 / whole;
-        format!("privacy.budget: {percent}% of it is given to no release; give shares that come to 1, unless another job has the rest")
+        format!("privacy.budget: {percent}% of it is given to no release; give shares that come to 1, unless another job or an estimate of tune has the rest")
     })
 }

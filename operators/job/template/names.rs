@@ -148,6 +148,9 @@ impl LogNames {
             LogKind::Orders => {
                 let line = first_line(&mut source)?;
                 let line = line.trim_start_matches('\u{feff}');
+                if serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()) {
+                    return Err(unlike("its first line is an object of JSON, as of --from events"));
+                }
                 let splits = [',', ';', '\t', '|'].map(|mark| (split(line, mark), mark));
                 let widest = splits.into_iter().rev().max_by_key(|(names, _)| names.len());
                 let (columns, delimiter) = widest.unwrap_or_default();

@@ -272,7 +272,9 @@ fn values_to_estimate(job: &Job) -> Vec<ValuesToEstimate> {
         let is_tuned = matches!(release.price, PriceSpec::Share(_)) && release.running.is_none();
         let (of, of_sums, low, high) = match &release.statistic {
             _ if !is_tuned || release.condition.is_some() => continue,
-            StatisticSpec::Sum(sum) => (&sum.measure.of, true, sum.measure.low, sum.measure.high),
+            StatisticSpec::Sum(sum) => {
+                (&sum.measure.of, release.is_of_all_time(), sum.measure.low, sum.measure.high)
+            }
             StatisticSpec::Mean(mean) => (&mean.measure.of, false, mean.measure.low, mean.measure.high),
             StatisticSpec::Histogram(histogram) => {
                 let [Some(low), Some(high)] = [histogram.edges.first(), histogram.edges.last()] else {

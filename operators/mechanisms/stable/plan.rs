@@ -224,7 +224,7 @@ impl CostLimit {
     fn more(self) -> &'static str {
         match self {
             CostLimit::Epsilon(_) => "a larger epsilon or delta",
-            CostLimit::Rho { .. } => "a larger rho or delta, or a smaller omega",
+            CostLimit::Rho { .. } => "a larger rho or delta",
         }
     }
 

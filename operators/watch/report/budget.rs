@@ -137,9 +137,7 @@ fn paid_at_once(steps: &[(i64, i64, f64)], before: f64) -> bool {
 /// The reason for a burn-down that does not burn down, in words.
 pub(super) fn once(budget: &BudgetHistory) -> Option<String> {
     let paid = paid_at_once(&steps(budget).1, budget.before);
-    paid.then(|| {
-        "All of it was paid with the first window: totals over windows are paid for once.".to_owned()
-    })
+    paid.then(|| "All of it had been paid when the first of these lines left.".to_owned())
 }
 
 /// The forecast at the present pace, in words.
