@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use glob::{MatchOptions, Pattern};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -422,13 +423,40 @@ impl Job {
             return Ok(());
         }
         let mut files = self.own_files(path).into_iter().chain(out.map(|out| ("--out", out.to_owned())));
-        let Some((field, _)) = files.find(|(_, own)| same_file(own, path)) else {
+        let own = files.find(|(_, own)| same_file(own, path)).map(|(field, _)| field);
+        let Some(field) = own.or_else(|| self.reads(path).then_some("source.path")) else {
             return Ok(());
         };
         Err(RunError::configuration(format!(
             "{option}: {} is the file of {field}; give the path of another file",
             path.display()
         )))
+    }
+
+    /// Returns true if the source reads a file at this path: one of its directory, or one that its pattern matches.
+    fn reads(&self, path: &Path) -> bool {
+        let Some(SourcePlace::Files(source)) = self.source.records.place() else { return false };
+        let (Ok(place), Some(name)) = (directory(path).canonicalize(), path.file_name()) else {
+            return false;
+        };
+        if source.is_dir() {
+            return source.canonicalize().is_ok_and(|source| source == place)
+                && !name.as_encoded_bytes().starts_with(b".");
+        }
+        // The directories before the first mark of a pattern are those of a path.
+        let is_mark = |part: &Component<'_>| part.as_os_str().to_string_lossy().contains(['*', '?', '[']);
+        let plain: PathBuf = source.components().take_while(|part| !is_mark(part)).collect();
+        let rest: PathBuf = source.components().skip_while(|part| !is_mark(part)).collect();
+        let plain = if plain.as_os_str().is_empty() { PathBuf::from(".") } else { plain };
+        let Ok(plain) = plain.canonicalize() else { return false };
+        let pattern = format!("{}/{}", Pattern::escape(&plain.to_string_lossy()), rest.to_string_lossy());
+        let rules = MatchOptions {
+            case_sensitive: true,
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+        };
+        !rest.as_os_str().is_empty()
+            && Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches_path_with(&place.join(name), rules))
     }
 
     /// The job's own files, with the fields that name them; of its locks, the one of this name.
@@ -465,6 +493,40 @@ pub(super) fn of_out(trouble: LedgerError) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Refutes an output that the source would read: by its directory, a pattern, or a pattern through directories.
+    #[test]
+    fn an_output_is_none_of_the_records() {
+        let place = std::env::temp_dir().join(format!("discreet-publish-{}", std::process::id()));
+        std::fs::create_dir_all(place.join("logs/deep")).unwrap();
+        let text = std::fs::read_to_string("config/retail.toml").unwrap();
+        let is_kept_apart = |source: &str, out: &str| {
+            let text = text.replace("\"retail.csv.gz\"", &format!("{source:?}"));
+            let job = Job::parse(place.join("job.toml"), &text).unwrap();
+            match job.keeps_apart("--out", &place.join(out), None) {
+                Ok(()) => true,
+                Err(error) => {
+                    assert!(error.to_string().contains("source.path"), "{error}");
+                    false
+                }
+            }
+        };
+        for (source, out, is_apart) in [
+            ("logs", "logs/out.jsonl", false),
+            ("logs", "logs/.out.jsonl", true),
+            ("logs", "out.jsonl", true),
+            ("logs/*.csv", "logs/out.csv", false),
+            ("logs/*.csv", "logs/deep/../out.csv", false),
+            ("logs/*.csv", "logs/out.jsonl", true),
+            ("logs/*.csv", "logs/deep/out.csv", true),
+            ("logs/**/*.csv", "logs/deep/out.csv", false),
+            ("log-*.csv", "log-out.csv", false),
+            ("log-*.csv", "out.csv", true),
+        ] {
+            assert_eq!(is_kept_apart(source, out), is_apart, "{source} {out}");
+        }
+        std::fs::remove_dir_all(place).unwrap();
+    }
 
     // Refutes a line that leaves when it is ready, which depends on the data.
     #[test]

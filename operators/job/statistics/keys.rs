@@ -38,6 +38,10 @@ pub(super) fn read(path: &Path, parts: usize) -> Result<Vec<CellKey>, String> {
     let unreadable = |error: std::io::Error| {
         format!("{shown}: found {}; give a plain file with one key a line", found_by(&error))
     };
+    // Anything else, such as a pipe, might never end.
+    if !path.metadata().map_err(unreadable)?.is_file() {
+        return Err(format!("{shown}: no plain file; give a plain file with one key a line"));
+    }
     let mut text = String::new();
     let mut file = File::open(path).map_err(unreadable)?.take(LARGEST + 1);
     match file.read_to_string(&mut text) {

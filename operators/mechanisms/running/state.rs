@@ -23,8 +23,7 @@ pub struct TotalState {
     pub(super) parameters: Digest,
     pub(super) ticks: u64,
     pub(super) kept: StrategyState,
-    /// The exact number of the last tick, where ticks are the changes of a number. The bytes of the state do not hold
-    /// it.
+    /// The exact number of the last tick, where ticks are the changes of a number.
     pub(super) level: i64,
 }
 

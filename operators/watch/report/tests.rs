@@ -325,7 +325,7 @@ fn a_burn_down_takes_each_cost_at_its_time() {
     let mut report = Report::new(heading(false));
     months(4).into_iter().for_each(|span| report.add("", Some(&budget_status(span, 1.0))));
     let html = report.html();
-    assert!(html.contains("paid with the first window") && !html.contains("class=\"band\""), "{html}");
+    assert!(html.contains("had been paid when the first") && !html.contains("class=\"band\""), "{html}");
 }
 
 // Refutes words with another time than the ledger's forecast.
