@@ -220,7 +220,9 @@ fn an_estimate_is_charged_once() {
     let other = scene.run(&second, "0.05").unwrap();
     assert!(other != first && scene.rows().len() == 8);
     assert!((scene.spent_on(0) - 0.15).abs() < 1e-3, "{}", scene.spent_on(0));
-    // Both are in one file, and each version has its own.
+    // Both are in one file, and each version has its own: a file of the second alone says the same.
+    assert_eq!(scene.run(&second, "0.05").unwrap(), other);
+    fs::remove_file(&other.file).unwrap();
     assert_eq!(scene.run(&second, "0.05").unwrap(), other);
 }
 
