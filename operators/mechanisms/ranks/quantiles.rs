@@ -432,6 +432,7 @@ mod tests {
         assert_eq!(many.sensitivity(), quantiles(Bound::keys(1), &[0.5]).sensitivity());
         let three = of(PerPerson::Records, Bound::keys(3).per_key(7));
         assert!((scale(&three) / scale(&many) - 3f64.sqrt()).abs() < 1e-6);
+        assert_eq!((three.sensitivity().l0(), three.sensitivity().linf()), (3, 1));
         let one = Bound::keys(1);
         let all = [PerPerson::Records, PerPerson::Sum, PerPerson::Greatest, PerPerson::Least];
         let digests: Vec<_> = all.map(|each| prepared(&of(each, one)).parameters()).to_vec();
