@@ -5,7 +5,7 @@
 //!
 //! **Sensitivity.** A person moves `keys` keys by `most` each, which is `keys most^2` in squared L2. The parents are moved by the
 //! same amounts, added up: in the worst case all in one parent, by `keys most`, which is `keys^2 most^2`. Where keys are
-//! listed, a parent has only so many of them, and the worst case fills the largest parents first.
+//! listed, a parent has a number of them, and the worst case fills the largest parents first.
 //!
 //! **Price.** Keys and parents share the price of their numbers in two halves. With a fraction `s` for the keys, each level has
 //! the deviation that it would have by itself at the whole price, times `1 / sqrt(s)` and `1 / sqrt(1 - s)` under Gaussian noise, and

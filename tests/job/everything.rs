@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
+use discreet::job::config::StatisticSpec;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
@@ -345,21 +346,7 @@ fn covers(release: &Value, start: i64, month: i64) -> [bool; 2] {
 /// The exact numbers of a line.
 fn exact(line: &Value, releases: &[Value], items: &[Item]) -> Exact {
     let release = releases.iter().find(|release| release["name"] == line["release"]).unwrap();
-    const WORDS: [&str; 12] = [
-        "count",
-        "people",
-        "sum",
-        "mean",
-        "means",
-        "variance",
-        "ratio",
-        "histogram",
-        "max",
-        "min",
-        "altogether",
-        "quantile",
-    ];
-    let word = WORDS.into_iter().find(|word| release.get(*word).is_some()).unwrap();
+    let word = *StatisticSpec::WORDS.iter().find(|word| release.get(**word).is_some()).unwrap();
     let start: Timestamp = line["window"]["start"].as_str().unwrap().parse().unwrap();
     let start = start.to_zoned(TimeZone::get("Europe/London").unwrap());
     let start = month(start.year().into(), start.month().into());

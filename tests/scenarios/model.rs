@@ -100,6 +100,9 @@ const TIMED: &[&str] = &["second", "hour", "day", "month"];
 const ASKED: &[&str] = &["share", "cost"];
 /// Statistics of which totals over the last windows are sums.
 const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogram"];
+/// Statistics that may have keys; a histogram has its buckets.
+const KEYED: &[&str] =
+    &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
 const NO_PEOPLE: &[&str] = &[
     "count",
     "sum",
@@ -307,26 +310,7 @@ pub(crate) const RULES: &[Rule] = &[
 
 /// Combinations of three values that are covered too: each of them is an option of its own, in each mode.
 pub(crate) const TRIPLES: &[Combination] = &[
-    &[
-        ("mode", &["demo", "replay", "run"]),
-        (
-            "statistic",
-            &[
-                "count",
-                "people",
-                "sum",
-                "mean",
-                "means",
-                "variance",
-                "ratio",
-                "max",
-                "min",
-                "altogether",
-                "quantile",
-            ],
-        ),
-        ("keys", &["listed", "file", "discover"]),
-    ],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("keys", &["listed", "file", "discover"])],
     &[
         ("mode", &["demo", "replay", "run"]),
         ("statistic", &["means", "max", "min", "altogether", "quantile"]),
@@ -338,26 +322,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("form", &["2"]),
         ("bound", &["wide", "tight"]),
     ],
-    &[
-        ("mode", &["demo", "replay", "run"]),
-        (
-            "statistic",
-            &[
-                "count",
-                "people",
-                "sum",
-                "mean",
-                "means",
-                "variance",
-                "ratio",
-                "max",
-                "min",
-                "altogether",
-                "quantile",
-            ],
-        ),
-        ("by", &["several"]),
-    ],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("by", &["several"])],
     &[
         ("mode", &["demo", "replay", "run"]),
         ("statistic", &["count", "sum", "mean", "variance", "ratio"]),

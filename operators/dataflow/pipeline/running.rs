@@ -49,7 +49,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
     /// ```
     pub fn running(self) -> Tallied<'scope, D, U, T, Accumulated<K, M>, G, V> {
         let remedy =
-            "the time of the last window, or running_for so many windows: noise is made for their number";
+            "the time of the last window, or running_for with the number of windows: noise is made for it";
         let last = self.last_window(remedy);
         self.over(last.map(|windows| TotalSpan::SoFar { windows }))
     }
@@ -70,7 +70,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
         self.over(Ok(TotalSpan::Last { windows }))
     }
 
-    /// At every window the number of distinct people of the last so many, this one included, up to the last that there
+    /// At every window the number of distinct people of the last `windows`, this one included, up to the last that there
     /// is.
     ///
     /// Beside `keys` keys in all windows together, a person is bounded by `entries`: the number of times that the person

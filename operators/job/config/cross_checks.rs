@@ -418,8 +418,8 @@ fn bound_of_entries(node: &ConfigNode<'_>, release: &ReleaseSpec, person: bool) 
                 .conflict::<()>("people over the last windows beside unit = \"record\"", remedy);
         }
         (true, None) => {
-            let remedy = "bound = { entries = .. }: how many times a person enters each key, by coming again after so many \
-                          windows without a record, over all windows together";
+            let remedy = "bound = { entries = .. }: how many times a person enters each key, by coming again after the \
+                          windows of `over` without a record, over all windows together";
             place.record_mistake::<()>(MistakeDetail::new(
                 MistakeKind::Missing,
                 "no bound of entries",

@@ -114,7 +114,7 @@ const OF_RECORDS: [&str; 7] = ["0.25", "0.5", "0.75", "0.9", "0.97", "0.99", "0.
 /// The fractions of the quantiles of values.
 const OF_VALUES: [&str; 7] = ["0.05", "0.2", "0.35", "0.5", "0.65", "0.8", "0.95"];
 
-/// The largest number of records of a person that is told apart from more.
+/// The largest number of records of a person that is distinguished from more.
 const MOST_RECORDS: &str = "4096";
 
 /// The power of ten that divides the range of values into the steps of their answers: the fewer there are,
@@ -293,7 +293,7 @@ fn values_to_estimate(job: &Job) -> Vec<ValuesToEstimate> {
 }
 
 /// Returns a range three times as wide, around the same middle: values beyond the outer edges of a histogram
-/// are told apart from those at them. `None` if its ends are no numbers of a job file.
+/// are distinguished from those at them. `None` if its ends are no numbers of a job file.
 fn wider(low: ConfigNumber, high: ConfigNumber) -> Option<(ConfigNumber, ConfigNumber)> {
     let power = low.parts().1.min(high.parts().1);
     let (low, high) = (digits(low, power)?, digits(high, power)?);
