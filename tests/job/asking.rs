@@ -16,9 +16,10 @@ use crate::kit::{free_port, size};
 use crate::questions::answers;
 use crate::scene::{PATIENCE, Scene, moment, now, until};
 
+/// The records of each hour.
 const RECORDS: i64 = 200;
 
-/// A job of which the analysts may ask, with a window that was over a minute ago.
+/// A job of which the analysts may ask, with equal records in the last complete window and in the one that is open.
 fn scene(name: &str, port: u16, analysts: usize) -> Scene {
     let scene = Scene::new(name);
     let from = now() / SECOND * SECOND - 3_600 * SECOND;
@@ -64,13 +65,15 @@ fn scene(name: &str, port: u16, analysts: usize) -> Scene {
             tokens.join(", "),
         ),
     );
-    // The window of the hour that is over.
-    let record = |person: i64| {
-        format!("p{person},{},{},{}.5\n", from / SECOND - 60, ["a", "b"][(person % 2) as usize], person % 10)
+    // The hour that is over, and the one that may end while the test runs: either is the last that is complete.
+    let hour = now() / (3_600 * SECOND) * 3_600;
+    let record = |record: i64| {
+        let (person, time) = (record / 2, hour - record % 2);
+        format!("p{person},{time},{},{}.5\n", ["a", "b"][(person % 2) as usize], person % 10)
     };
     scene.write(
         "visits.csv",
-        "who,time,page,price\n".to_owned() + &(0..RECORDS).map(record).collect::<String>(),
+        "who,time,page,price\n".to_owned() + &(0..2 * RECORDS).map(record).collect::<String>(),
     );
     scene.init();
     scene
