@@ -89,6 +89,8 @@ pub mod job;
 pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
+#[cfg(feature = "cli")]
+mod picture;
 pub mod prelude;
 #[cfg(all(test, feature = "postgres"))]
 #[path = "../tests/kit/server.rs"]

@@ -75,10 +75,9 @@ enum Command {
     /// Choose bounds and shares of a job by the shape of a log: made up or public, at no cost, or estimated
     ///
     /// For each release whose price is a share, tries each usual bound, and then gives the shares to the
-    /// releases so that the largest of their errors is least. The error of a release is the mean over its
+    /// releases so that the mean of their errors is least. The error of a release is the mean over its
     /// cells, each weighed by its truth, of what is left out of the cell, counted in the log, and the noise that
-    /// nine of ten draws stay within, beside its truth and at most all of it; of a mean, beside the width of
-    /// its range. The protected records are not read, but with --estimate: then a second job of one window reads
+    /// nine of ten draws stay within, beside its truth and at most all of it. The protected records are not read, but with --estimate: then a second job of one window reads
     /// them, and each of its releases is charged to the account of the job before it leaves. A release that has run
     /// needs a new version if a number of it is changed.
     Tune(tune::TuneArgs),

@@ -55,6 +55,10 @@ pub(crate) struct TuneArgs {
     /// each changed line says why
     #[arg(long, value_name = "JOB")]
     out: Option<PathBuf>,
+    /// Draw the error of each release by its bounds, share and windows into this file, in SVG; an earlier drawing
+    /// is replaced, and no other file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -66,12 +70,18 @@ impl TuneArgs {
         if let Some(out) = &self.out {
             is_new_beside(out, &self.config)?;
         }
+        if let Some(svg) = &self.svg {
+            self.can_be_drawn(&job, svg)?;
+        }
         let shape = match &self.estimate {
             Some(share) => self.estimated(&job, share)?,
             None => self.shape(&job)?,
         };
         let scope = TuningScope { shares: !self.keep_shares, windows: self.windows };
         let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        if let Some(svg) = &self.svg {
+            fs::write(svg, tuning.drawn()).map_err(|error| Refusal::unwritable("--svg", svg, &error))?;
+        }
         let written = self.out.as_ref().map(|out| self.write(out, &tuning)).transpose()?;
         if self.json {
             // Serialization cannot fail: a tuning holds numbers and texts under names.
@@ -127,6 +137,31 @@ impl TuneArgs {
             }
             (None, _, None) => LogShape::of_synthetic(job)?,
         })
+    }
+
+    /// Refuses a path that cannot be written, that holds something other than a drawing, or that is of another
+    /// file of the job or of this call.
+    fn can_be_drawn(&self, job: &Job, svg: &Path) -> Result<(), Refusal> {
+        let directory = svg.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            return Err(Refusal::new(format!(
+                "--svg: there is no directory {}; make it",
+                directory.display()
+            )));
+        }
+        if [&self.out, &self.estimate_out].into_iter().flatten().any(|other| other == svg) {
+            return Err(Refusal::new("--svg: found the file of another option; give another name"));
+        }
+        job.keeps_apart("--svg", svg, None)?;
+        match fs::read(svg) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Refusal::unreadable("--svg", svg, &error)),
+            Ok(held) if held.is_empty() || Tuning::is_picture(&held) => Ok(()),
+            Ok(_) => Err(Refusal::new(format!(
+                "--svg: {} holds something other than a drawing of discreet tune, and is left as it is; give the path of a new file",
+                svg.display()
+            ))),
+        }
     }
 
     /// Writes the job file with the chosen numbers, and returns the lines that say so.

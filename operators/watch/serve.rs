@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::ask::{self, AskServer, AskSettings};
 use super::live::{LiveRun, SCRIPT};
 use super::metrics::{MetricKind, Metrics};
-use super::report;
 use crate::alert::Audience;
 use crate::http::{
     AccessToken, EventStream, HttpMethod, HttpRequest, HttpResponse, HttpServer, PathAccess, ServerAccess,
     ServerLimits, ServerSettings,
 };
+use crate::picture::page_style;
 
 /// The condition of a running process and its source. It is for the operator alone.
 #[derive(Clone, Debug, Default)]
@@ -335,7 +335,7 @@ fn operator_page(status: &OperatorStatus) -> String {
          <meta name=\"color-scheme\" content=\"light dark\"><title>Operator only</title><style>{}</style></head>\
          <body><main><p class=\"kicker\">Operator only: it may depend on single records, and is not for publication</p>\
          <h1>The run and its source</h1><dl>{rows}</dl></main></body></html>\n",
-        report::style()
+        page_style()
     )
 }
 

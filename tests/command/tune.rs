@@ -65,8 +65,11 @@ fn a_tuned_job_file_is_written_once_and_stays() {
     let visits = &line["releases"][1];
     assert!(visits["present"]["per_key"] == 10 && visits["present"]["share"] == 0.2, "{visits}");
     assert!(visits["per_key"].as_array().unwrap().len() > 2 && visits["left"] == Value::Null, "{visits}");
+    let badly = jobs.path("badly.toml");
+    fs::write(&badly, before.replacen("share = 0.2", "share = 0.02", 1)).unwrap();
     let shares = |more: &[&str]| {
-        let line = json(&[&["tune", config.as_str()], &log[..], &["--json"], more].concat());
+        let log = ["--rows", "400000", "--people", "20000", "--keys", "40"];
+        let line = json(&[&["tune", badly.as_str()], &log[..], &["--json"], more].concat());
         let of = |at: usize, choice: &str| line["releases"][at][choice]["share"].clone();
         (0..3).all(|at| of(at, "present") == of(at, "chosen"))
     };
@@ -75,6 +78,48 @@ fn a_tuned_job_file_is_written_once_and_stays() {
     let own = json(&["tune", &jobs.changed("own.toml", "rows   = 400000", "rows   = 4000"), "--json"]);
     assert_eq!(own["rows"], 4000);
     assert_eq!(fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is charged");
+}
+
+// Refutes a drawing without a number that was tried, one that is written over another file, or that cannot be written after
+// everything else was done.
+#[test]
+fn the_errors_are_drawn() {
+    let jobs = Jobs::new("tune-svg", "quickstart.toml");
+    let config = jobs.changed("badly.toml", "share  = 0.6", "share  = 0.02");
+    let (svg, out) = (jobs.path("tuned.svg"), jobs.path("tuned.toml"));
+    let tune = |svg: &str, more: &[&str]| {
+        discreet(&[&["tune", &config, "--rows", "2000", "--people", "300", "--svg", svg][..], more].concat())
+    };
+    assert_eq!(tune(&svg, &["--windows"]).0, 0);
+    let drawn = fs::read_to_string(&svg).unwrap();
+    assert!(drawn.starts_with("<svg ") && drawn.ends_with("</svg>\n") && !drawn.contains("NaN"), "{drawn}");
+    for words in [
+        "quickstart",
+        "visitors_by_page",
+        "bound.keys",
+        "bound.per_key",
+        ">share<",
+        ">every<",
+        "seconds_on_a_page",
+    ] {
+        assert!(drawn.contains(words), "{words}: {drawn}");
+    }
+    assert!(
+        tune(&svg, &[]).0 == 0 && !fs::read_to_string(&svg).unwrap().contains(">every<"),
+        "an earlier drawing is replaced"
+    );
+    let notes = jobs.path("notes.svg");
+    fs::write(&notes, "mine").unwrap();
+    for (svg, said) in [
+        (notes.as_str(), "is left as it is; give the path of a new file"),
+        (&jobs.path("missing/tuned.svg"), "--svg: there is no directory"),
+        (&out, "--svg: found the file of another option"),
+    ] {
+        let (code, page, error) = tune(svg, &["--out", &out]);
+        assert!((code, page.as_str()) == (78, "") && error.contains(said), "{svg}: {error}");
+        assert!(!Path::new(&out).exists(), "nothing is written");
+    }
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
 }
 
 // Refutes a file in another directory, from which its paths would lead elsewhere.

@@ -80,24 +80,30 @@ fn changes(release: &TunedRelease) -> Vec<NumberChange> {
         let why = format!("errs by {error} where \"{}\" errs by {whole}", present.every);
         change(&["every"], format!("\"{every}\""), why);
     }
-    // Beside the other chosen numbers, so that the comment says what this one does.
+    // Beside the other chosen numbers, so that the comment says what this one does, and which they are.
+    let at_share = match *share == present.share {
+        true => String::new(),
+        false => format!(", both with share = {}", share.to_decimal()),
+    };
     let beside = |swept: &[super::SweptBound], bound: u32| {
         let former = swept.iter().find(|swept| swept.bound == bound);
         former.map_or(whole.clone(), |former| percent(former.error))
     };
     if let Some((keys, former)) = keys.zip(present.keys).filter(|(keys, former)| keys != former) {
-        let why =
-            format!("keys = {keys} errs by {error} where {former} errs by {}", beside(&release.keys, former));
+        let why = format!(
+            "keys = {keys} errs by {error} where {former} errs by {}{at_share}",
+            beside(&release.keys, former)
+        );
         change(&["bound", "keys"], keys.to_string(), why);
     }
     if let Some((most, former)) = per_key.zip(present.per_key).filter(|(most, former)| most != former) {
         let former_error = beside(&release.per_key, former);
-        let why = format!("per_key = {most} errs by {error} where {former} errs by {former_error}");
+        let why = format!("per_key = {most} errs by {error} where {former} errs by {former_error}{at_share}");
         change(&["bound", "per_key"], most.to_string(), why);
     }
     if *share != present.share {
         let why = format!(
-            "errs by {error}, with the former numbers by {whole}; so the largest error of the releases is least"
+            "errs by {error}, with the former numbers by {whole}; so the mean error of the releases is least"
         );
         change(&["share"], share.to_decimal().to_string(), why);
     }

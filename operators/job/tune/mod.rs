@@ -15,6 +15,7 @@
 mod edit;
 mod estimate;
 mod page;
+mod picture;
 mod shares;
 mod sweep;
 #[cfg(test)]
@@ -32,8 +33,8 @@ use sweep::{RelativeError, ReleaseSweep, TriedBound};
 
 /// The sentence that says what the error of a release is.
 pub const TUNING_CRITERION: &str = "The error of a release is the mean over its cells, each weighed by its truth, of what is left \
-    out of the cell and the noise that nine of ten draws stay within, beside its truth and at most all of it; of a mean, \
-    beside the width of its range.";
+    out of the cell and the noise that nine of ten draws stay within, beside its truth and at most all of it. The truth of a \
+    mean is taken for a tenth of the width of its range at least, and for all of it at most.";
 
 /// The numbers that may be changed beside bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,8 @@ pub struct TunedRelease {
     pub keys: Vec<SweptBound>,
     /// The error of each bound of records of a key, with the chosen other numbers.
     pub per_key: Vec<SweptBound>,
+    /// The error of each share, with the best bound of each; empty unless shares may change.
+    pub shares: Vec<SweptShare>,
     /// The error of each length of the windows, with the best bound of each; empty unless it was asked for.
     pub windows: Vec<SweptWindow>,
 }
@@ -122,6 +125,17 @@ pub struct SweptBound {
     pub left_out: f64,
 }
 
+/// A share of the budget with its error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct SweptShare {
+    /// The share.
+    #[serde(serialize_with = "as_number")]
+    pub share: BudgetShare,
+    /// The error with the best bound.
+    pub error: f64,
+}
+
 /// A length of the windows with its error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -154,7 +168,7 @@ const LARGE: f64 = 0.1;
 type KeysAndRecords = (Option<u32>, Option<u32>);
 
 impl Job {
-    /// Chooses bounds by the shape of a log. Shares are given to the releases so that the largest of their
+    /// Chooses bounds by the shape of a log. Shares are given to the releases so that the mean of their
     /// errors is least; a release that errs by more than a tenth gets the shortest longer window with which
     /// it does not.
     ///
@@ -186,7 +200,7 @@ impl Job {
         let by_bound: Vec<Option<ChosenBound>> =
             known.iter().map(|sweep| sweep.and_then(ChosenBound::of_present_share)).collect();
         let shares = match scope.shares {
-            true => shares::least_largest_error(&known),
+            true => shares::least_mean_error(&known),
             false => vec![None; known.len()],
         };
         let by_share: Vec<Option<ChosenBound>> = known
@@ -219,6 +233,10 @@ impl Job {
             let every = tuned.releases.get(at).map_or(release.every, |release| release.every);
             let of_keys = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_keys);
             let of_records = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_records);
+            let of_shares = match (sweep, &chosen) {
+                (Ok(sweep), Some(found)) if scope.shares => shares::swept(sweep, found.share),
+                _ => Vec::new(),
+            };
             releases.push(TunedRelease {
                 name: release.name.as_str().to_owned(),
                 left: sweep.as_ref().err().copied(),
@@ -226,6 +244,7 @@ impl Job {
                 chosen: chosen.map(|found| found.choice(every)),
                 keys: of_keys,
                 per_key: of_records,
+                shares: of_shares,
                 windows,
             });
         }
@@ -330,16 +349,16 @@ fn choice_of(sweep: &ReleaseSweep<'_>, release: &ReleaseSpec) -> Option<TunedCho
     Some(TunedChoice { every: release.every, keys, per_key, share, error, left_out })
 }
 
-/// Returns true if the largest error of the releases that get another share is smaller than before.
+/// Returns true if the mean error of the releases that get another share is smaller than before.
 fn is_better(
     by_share: &[Option<ChosenBound>],
     by_bound: &[Option<ChosenBound>],
     shares: &[Option<BudgetShare>],
 ) -> bool {
-    let largest = |found: &[Option<ChosenBound>]| {
+    let sum = |found: &[Option<ChosenBound>]| {
         let pool = found.iter().zip(shares).filter(|(_, share)| share.is_some());
         let errors = pool.filter_map(|(found, _)| found.as_ref().map(|found| found.error.error));
-        errors.fold(0.0, f64::max)
+        errors.sum::<f64>()
     };
-    largest(by_share) < SMALLER * largest(by_bound)
+    sum(by_share) < SMALLER * sum(by_bound)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{SweptBound, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
+use super::{SweptBound, SweptShare, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
 use crate::job::plan::{line, percent};
 
 impl Tuning {
@@ -73,6 +73,9 @@ impl Display for Tuning {
                     line(f, name, &bounds(swept))?;
                 }
             }
+            if release.shares.len() > 1 {
+                line(f, "share", &shares(&release.shares))?;
+            }
             if release.windows.len() > 1 {
                 line(f, "every", &windows(&release.windows))?;
             }
@@ -93,6 +96,11 @@ impl Display for Tuning {
 
 fn bounds(swept: &[SweptBound]) -> String {
     let one = |swept: &SweptBound| format!("{}: {}", swept.bound, percent(swept.error));
+    swept.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn shares(swept: &[SweptShare]) -> String {
+    let one = |swept: &SweptShare| format!("{}: {}", swept.share.to_decimal(), percent(swept.error));
     swept.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 

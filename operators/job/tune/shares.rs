@@ -1,10 +1,12 @@
-//! The shares of several releases: the largest of their errors is made as small as it can be.
+//! The shares of several releases: the mean of their errors is made as small as it can be.
 //!
-//! An error falls as a share grows, so the least largest one is reached by giving the shares away in small
-//! units, each to the release that errs most at that moment. What a share cannot remove is left out of the
-//! comparison: values beyond a range, windows beyond `bound.windows`, keys that too few people have.
-//! Otherwise one such release would take all.
+//! An error falls as a share grows, and ever more slowly, so the least mean is reached by giving the shares
+//! away in small units, each to the release whose error it lowers most. Where an error falls faster for a
+//! while, as where a key comes to be found, it is taken to fall evenly until there: otherwise a release would
+//! never get the first of several units that help together. The largest error is no aim: a release that errs
+//! much whatever it gets would take what helps others.
 
+use super::SweptShare;
 use super::sweep::ReleaseSweep;
 use crate::decimal::Decimal;
 use crate::job::config::BudgetShare;
@@ -25,9 +27,9 @@ const HUNDREDTHS: u64 = 20;
 /// The parts of the budget of which smaller units are whole numbers.
 const FINEST: u64 = 10_000;
 
-/// Returns the shares with the least largest error, together no more than the present ones; `None` for a
+/// Returns the shares with the least mean error, together no more than the present ones; `None` for a
 /// release that keeps its own.
-pub(super) fn least_largest_error(sweeps: &[Option<&ReleaseSweep<'_>>]) -> Vec<Option<BudgetShare>> {
+pub(super) fn least_mean_error(sweeps: &[Option<&ReleaseSweep<'_>>]) -> Vec<Option<BudgetShare>> {
     let whole = |sweeps: &[Option<&ReleaseSweep<'_>>]| {
         sweeps.iter().flatten().map(|sweep| sweep.share().parts()).sum::<u64>()
     };
@@ -49,8 +51,8 @@ pub(super) fn least_largest_error(sweeps: &[Option<&ReleaseSweep<'_>>]) -> Vec<O
         pool.iter().map(|sweep| sweep.map(|sweep| ErrorCurve::of(sweep, parts))).collect();
     let mut units: Vec<u64> = pool.iter().map(|sweep| u64::from(sweep.is_some())).collect();
     for _ in members..parts / unit {
-        let excess = |at: usize| curves.get(at)?.as_ref().map(|curve| curve.excess(units[at] * unit));
-        let next = (0..units.len()).filter_map(|at| Some((at, excess(at)?)));
+        let gain = |at: usize| curves.get(at)?.as_ref().map(|curve| curve.gain(units[at] * unit, unit));
+        let next = (0..units.len()).filter_map(|at| Some((at, gain(at)?)));
         let Some((at, _)) = next.max_by(|one, other| one.1.total_cmp(&other.1)) else { break };
         units[at] += 1;
     }
@@ -59,9 +61,28 @@ pub(super) fn least_largest_error(sweeps: &[Option<&ReleaseSweep<'_>>]) -> Vec<O
     units.iter().zip(&curves).map(share).collect()
 }
 
+/// The hundredths of the budget whose errors are shown.
+const SHOWN: [u64; 9] = [1, 2, 5, 10, 20, 30, 50, 70, 100];
+
+/// Returns the error of a release at some shares, the present and the chosen one among them.
+pub(super) fn swept(sweep: &ReleaseSweep<'_>, chosen: BudgetShare) -> Vec<SweptShare> {
+    let hundredth = BudgetShare::WHOLE.parts() / 100;
+    let shown = SHOWN.into_iter().map(|hundredths| hundredths * hundredth);
+    let mut parts: Vec<u64> = shown.chain([sweep.share().parts(), chosen.parts()]).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    // The noise of the others follows from that of the first one.
+    let shares: Vec<BudgetShare> =
+        [chosen].into_iter().chain(parts.into_iter().filter_map(of_parts)).collect();
+    let errors = sweep.curve(&shares);
+    let swept = shares.into_iter().zip(errors).map(|(share, error)| SweptShare { share, error });
+    swept.skip(1).collect()
+}
+
 /// The error of a release by its share.
 struct ErrorCurve {
-    /// Shares, in parts, each with what of the error a share can remove, in ascending order.
+    /// Shares, in parts, each with what of the error a share can remove, in ascending order; those between
+    /// which the error falls ever more slowly.
     points: Vec<(f64, f64)>,
 }
 
@@ -81,7 +102,12 @@ impl ErrorCurve {
         };
         let mut points: Vec<(f64, f64)> = shares.iter().zip(errors).map(excess).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        ErrorCurve { points }
+        ErrorCurve { points: lower_hull(points) }
+    }
+
+    /// Returns what a further number of parts lowers the error by.
+    fn gain(&self, parts: u64, more: u64) -> f64 {
+        self.excess(parts) - self.excess(parts + more)
     }
 
     /// Returns the part of the error that a share can remove, at a share of this number of parts.
@@ -97,6 +123,21 @@ impl ErrorCurve {
             (None, None) => 0.0,
         }
     }
+}
+
+/// Returns the points that no line between two others lies below, of points in ascending order.
+fn lower_hull(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let mut hull: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+    for (x, y) in points {
+        while let [.., (x1, y1), (x2, y2)] = hull[..] {
+            if (y2 - y1) * (x - x1) < (y - y1) * (x2 - x1) {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push((x, y));
+    }
+    hull
 }
 
 /// Returns the share of this number of parts; `None` for none.

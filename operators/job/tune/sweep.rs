@@ -221,8 +221,8 @@ impl<'t> ReleaseSweep<'t> {
         RelativeError { error: mean(error), left_out: mean(left_out) }
     }
 
-    /// Returns the weight of a cell, and beside its truth what is left out of it and its noise; of a mean,
-    /// beside the width of its range.
+    /// Returns the weight of a cell, and beside its truth what is left out of it and its noise; the truth of a
+    /// mean is taken for a tenth of the width of its range at least, and for all of it at most.
     fn cell_error(&self, truth: &CellContent, kept: &CellContent, noise: SweptNoise) -> (f64, f64, f64) {
         let units = |steps: f64| self.point.float(steps);
         let total = |truth: f64, kept: f64| match truth.abs() {
@@ -238,8 +238,9 @@ impl<'t> ReleaseSweep<'t> {
                 let (low, high) = (units(low as f64), units(high as f64));
                 let (width, middle) = (high - low, f64::midpoint(high, low));
                 let [truly, mean] = [truth, kept].map(|content| units(content.sum) / content.records);
+                let size = truly.abs().clamp(width / 10.0, width);
                 let noised = (noise.reach + noise.count * (mean - middle).abs()) / kept.records;
-                (truth.records, (truly - mean).abs() / width, noised / width)
+                (truth.records, (truly - mean).abs() / size, noised / size)
             }
         }
     }

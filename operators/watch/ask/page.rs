@@ -1,7 +1,7 @@
 //! The page with a form for questions, and its script.
 
 use super::AskedBundle;
-use crate::watch::report::{self, escape};
+use crate::picture::{escape, page_style};
 
 /// The script of the page. What comes from the server is shown as text, never as markup.
 pub(super) const SCRIPT: &str = r#""use strict";
@@ -94,7 +94,7 @@ pub(super) fn page(bundles: &[AskedBundle]) -> String {
          <table id=\"answers\"><caption>Answers</caption><thead><tr><th>Id</th><th>Question</th><th>Answer</th>\
          <th>Certainly within</th><th>About</th><th>Answers left</th></tr></thead><tbody></tbody></table>\
          {bundles}<h2>The language</h2><table><tbody>{language}</tbody></table></main></body></html>\n",
-        report::style()
+        page_style()
     )
 }
 

@@ -3,12 +3,12 @@
 
 use super::ReleaseNotes;
 use super::charts::Off;
-use super::draw::{Drawing, Scale, counted, dated, grouped, percent, said, spanned};
 use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
 use crate::accounting::Interval;
 use crate::ledger::Outlook;
 use crate::mechanisms::release_line::CellLine;
+use crate::picture::{Drawing, Scale, counted, dated, grouped, percent, said, spanned};
 
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;

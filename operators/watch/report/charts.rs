@@ -2,9 +2,9 @@
 //! noise.
 
 use super::budget::{ErrorMean, Errors, holds};
-use super::draw::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track};
 use crate::mechanisms::release_line::{CellLine, RankInterval};
+use crate::picture::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 
 /// The most bars of a chart.
 const BARS: usize = 30;

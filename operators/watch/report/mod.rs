@@ -7,17 +7,14 @@
 
 mod budget;
 mod charts;
-mod draw;
 mod model;
 mod page;
-mod style;
 #[cfg(test)]
 mod tests;
 mod timeline;
 
 use std::collections::BTreeMap;
 
-pub(super) use draw::escape;
 use model::Model;
 pub(super) use page::PagePart;
 
@@ -134,11 +131,6 @@ impl Report {
     pub fn svg(&self) -> String {
         timeline::picture(&self.heading, &self.model)
     }
-}
-
-/// The style of a page.
-pub(super) fn style() -> String {
-    style::page_style()
 }
 
 /// The mark of a report with this heading.

@@ -9,12 +9,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::budget::{Errors, finite};
-use super::draw::{counted, named};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
 use crate::mechanisms::release_line::{
     AnswerLine, CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says,
 };
+use crate::picture::{counted, named};
 use crate::time::at;
 
 /// All releases and the spending of their budget so far.

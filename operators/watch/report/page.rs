@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::charts::{legend, promised, small_badge};
-use super::draw::{Drawing, counted, dated, escape, grouped, px, said, spanned};
 use super::model::{Model, ReleaseSeries};
-use super::style::page_style;
 use super::timeline::{Timeline, panels};
 use super::{Heading, budget, charts, mark};
+use crate::picture::page_style;
+use crate::picture::{Drawing, counted, dated, escape, grouped, px, said, spanned};
 
 /// The width at which pictures are drawn for wide windows; browsers scale them.
 const WIDTH: f64 = 1144.0;

@@ -5,7 +5,6 @@ mod pictures;
 mod ranks;
 mod running;
 mod samples;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +19,7 @@ use crate::ledger::scratch::ScratchPlace;
 use crate::ledger::{
     AccountSpec, Charge, Digest, Ledger, LedgerKey, Name, ReleaseId, ReleaseStatus, Sealing,
 };
+use crate::picture::{DARK, LIGHT};
 use crate::time::{at, in_utc};
 
 /// Run with `cargo test --lib samples_are_written -- --ignored`.
@@ -118,7 +118,7 @@ fn contrast(one: &str, other: &str) -> f64 {
 #[test]
 fn text_and_lines_stand_out_from_their_ground() {
     assert!((contrast("#ffffff", "#000000") - 21.0).abs() < 1e-9);
-    for palette in [style::LIGHT, style::DARK] {
+    for palette in [LIGHT, DARK] {
         for text in palette.texts() {
             assert!(contrast(text, palette.ground) >= 4.5, "{text}");
         }

@@ -2,9 +2,9 @@
 //! intervals.
 
 use super::charts::{badge, legend, promised};
-use super::draw::{AxisRange, Drawing, Scale, counted, escape, numbers, px, said, short, times};
 use super::model::{ChartPoint, Model, ReleaseSeries, Track, WindowOutcome};
-use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
+use crate::picture::{AxisRange, Drawing, Scale, counted, numbers, said, short, times};
+
 use super::{Heading, charts, mark};
 
 /// The positions of a release's windows, which all of its panels share.
@@ -321,7 +321,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
     }
     whole.height = y + 12.0;
     whole.description = format!("{} {}", heading.promise, whole.description);
-    framed(&whole, mark(heading))
+    whole.picture(mark(heading))
 }
 
 /// Draws a release from `y` on, and returns the end of its drawing.
@@ -357,21 +357,4 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
         if hidden > 0 { format!("; {} more are not shown", counted(hidden, "key")) } else { String::new() };
     whole.text("sub", EDGE, head, &format!("{}, {windows}{more}", short(&series.name, 64)));
     y
-}
-
-fn framed(whole: &Drawing, mark: &str) -> String {
-    let Drawing { width, height, title, description, body } = whole;
-    let (width, height) = (px(*width), px(*height));
-    let (light, dark) = (pictures(&LIGHT), pictures(&DARK));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" data-generator=\"{mark}\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t d\">\
-         <title id=\"t\">{}</title><desc id=\"d\">{}</desc>\
-         <style>text{{font-family:{FONTS}}}{light}@media (prefers-color-scheme:dark){{{dark}}}{SHAPES}</style>\
-         <rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"10\"/>{body}</svg>\n",
-        escape(title),
-        escape(description),
-        px(whole.width - 1.0),
-        px(whole.height - 1.0)
-    )
 }

@@ -4,20 +4,22 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
+use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
+
 /// A drawing without its frame.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Drawing {
-    pub(super) width: f64,
-    pub(super) height: f64,
-    pub(super) title: String,
+pub(crate) struct Drawing {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) title: String,
     /// The description for readers who cannot see the drawing.
-    pub(super) description: String,
-    pub(super) body: String,
+    pub(crate) description: String,
+    pub(crate) body: String,
 }
 
 impl Drawing {
     /// The drawing as an SVG element of a page, of this class; `id` must be unique on the page.
-    pub(super) fn framed(&self, id: usize, class: &str) -> String {
+    pub(crate) fn framed(&self, id: usize, class: &str) -> String {
         let Drawing { width, height, title, description, body } = self;
         format!(
             "<svg class=\"chart{class}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"t{id} d{id}\">\
@@ -29,29 +31,46 @@ impl Drawing {
         )
     }
 
+    /// The drawing as a picture of its own, in SVG with this mark at its beginning.
+    pub(crate) fn picture(&self, mark: &str) -> String {
+        let Drawing { width, height, title, description, body } = self;
+        let (light, dark) = (pictures(&LIGHT), pictures(&DARK));
+        let [right, bottom] = [width - 1.0, height - 1.0].map(px);
+        let (width, height) = (px(*width), px(*height));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" data-generator=\"{mark}\" class=\"chart\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"t d\">\
+             <title id=\"t\">{}</title><desc id=\"d\">{}</desc>\
+             <style>text{{font-family:{FONTS}}}{light}@media (prefers-color-scheme:dark){{{dark}}}{SHAPES}</style>\
+             <rect class=\"card\" x=\"0.5\" y=\"0.5\" width=\"{right}\" height=\"{bottom}\" rx=\"10\"/>{body}</svg>\n",
+            escape(title),
+            escape(description)
+        )
+    }
+
     /// The drawing as a group of a larger one, at this place.
-    pub(super) fn placed(&self, x: f64, y: f64) -> String {
+    pub(crate) fn placed(&self, x: f64, y: f64) -> String {
         format!("<g transform=\"translate({} {})\">{}</g>", px(x), px(y), self.body)
     }
 
-    pub(super) fn line(&mut self, class: &str, [x1, y1, x2, y2]: [f64; 4]) {
+    pub(crate) fn line(&mut self, class: &str, [x1, y1, x2, y2]: [f64; 4]) {
         let [x1, y1, x2, y2] = [x1, y1, x2, y2].map(px);
         self.body += &format!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>");
     }
 
-    pub(super) fn rectangle(&mut self, class: &str, [x, y, width, height]: [f64; 4]) {
+    pub(crate) fn rectangle(&mut self, class: &str, [x, y, width, height]: [f64; 4]) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(px);
         self.body +=
             &format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
     }
 
-    pub(super) fn dot(&mut self, class: &str, x: f64, y: f64, radius: f64) {
+    pub(crate) fn dot(&mut self, class: &str, x: f64, y: f64, radius: f64) {
         self.body +=
             &format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", px(x), px(y), px(radius));
     }
 
     /// Draws a line through points, or a closed shape.
-    pub(super) fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
+    pub(crate) fn path(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>, closed: bool) {
         let mut data = String::new();
         for (at, (x, y)) in points.enumerate() {
             data += &format!("{}{} {}", if at == 0 { "M" } else { "L" }, px(x), px(y));
@@ -62,13 +81,13 @@ impl Drawing {
         }
     }
 
-    pub(super) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+    pub(crate) fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         self.body +=
             &format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>", px(x), px(y), escape(text));
     }
 
     /// Draws text turned by 90 degrees, to be read upwards.
-    pub(super) fn turned(&mut self, class: &str, x: f64, y: f64, text: &str) {
+    pub(crate) fn turned(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let (x, y) = (px(x), px(y));
         let text = escape(text);
         self.body +=
@@ -77,7 +96,7 @@ impl Drawing {
 }
 
 /// A coordinate in SVG.
-pub(super) fn px(place: f64) -> String {
+pub(crate) fn px(place: f64) -> String {
     let place = if place.is_finite() { place.clamp(-1e6, 1e6) } else { 0.0 };
     let text = format!("{place:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -86,7 +105,7 @@ pub(super) fn px(place: f64) -> String {
 
 /// Text escaped for HTML and SVG. Characters that a page may not contain, and those that change the direction
 /// of the text around them, become U+FFFD.
-pub(in crate::watch) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -111,7 +130,7 @@ pub(in crate::watch) fn escape(text: &str) -> String {
 }
 
 /// The beginning of a text that fits into `most` columns; letters from U+1100 on count as two.
-pub(super) fn short(text: &str, most: usize) -> String {
+pub(crate) fn short(text: &str, most: usize) -> String {
     let takes = |letter: char| if letter < '\u{1100}' { 1 } else { 2 };
     if text.chars().map(takes).sum::<usize>() <= most {
         return text.to_owned();
@@ -126,7 +145,7 @@ pub(super) fn short(text: &str, most: usize) -> String {
 }
 
 /// The name of a key on a page.
-pub(super) fn named(key: Option<&str>) -> String {
+pub(crate) fn named(key: Option<&str>) -> String {
     match key {
         None => "all".to_owned(),
         Some("") => "(empty)".to_owned(),
@@ -135,7 +154,7 @@ pub(super) fn named(key: Option<&str>) -> String {
 }
 
 /// A decimal number with its digits in groups of three, such as `1,234,567.5`; other text stays as it is.
-pub(super) fn grouped(number: &str) -> String {
+pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("\u{2212}", digits));
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
     if whole.is_empty() || !whole.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -152,7 +171,7 @@ pub(super) fn grouped(number: &str) -> String {
 }
 
 /// A number rounded for people: to about three digits, or to an integer from 100 on.
-pub(super) fn said(value: f64) -> String {
+pub(crate) fn said(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -172,7 +191,7 @@ pub(super) fn said(value: f64) -> String {
 }
 
 /// A percentage, such as `12.3%`.
-pub(super) fn percent(part: f64) -> String {
+pub(crate) fn percent(part: f64) -> String {
     if part > 0.0 && part < 0.001 {
         return "less than 0.1%".to_owned();
     }
@@ -180,7 +199,7 @@ pub(super) fn percent(part: f64) -> String {
 }
 
 /// A number with its noun: `1 window`, `2 windows`.
-pub(super) fn counted(count: usize, word: &str) -> String {
+pub(crate) fn counted(count: usize, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(&count.to_string()))
 }
@@ -189,7 +208,7 @@ pub(super) fn counted(count: usize, word: &str) -> String {
 
 /// A linear scale from numbers to places.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     low: f64,
     high: f64,
     from: f64,
@@ -198,11 +217,11 @@ pub(super) struct Scale {
 
 impl Scale {
     /// Makes the scale that maps `low` to `from`, and `high` to `to`.
-    pub(super) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
+    pub(crate) fn new((low, high): (f64, f64), (from, to): (f64, f64)) -> Scale {
         Scale { low, high, from, to }
     }
 
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let length = self.high - self.low;
         if !(length > 0.0 && length.is_finite() && value.is_finite()) {
             return f64::midpoint(self.from, self.to);
@@ -213,9 +232,9 @@ impl Scale {
 
 /// The range of an axis, and the ticks within it.
 #[derive(Clone, Debug)]
-pub(super) struct AxisRange {
-    pub(super) ends: (f64, f64),
-    pub(super) ticks: Vec<(f64, String)>,
+pub(crate) struct AxisRange {
+    pub(crate) ends: (f64, f64),
+    pub(crate) ticks: Vec<(f64, String)>,
 }
 
 /// The room of an axis beyond its values, as a part of its length; none beyond zero.
@@ -223,7 +242,7 @@ const ROOM: f64 = 0.03;
 
 /// A range that contains all values, and zero if the least of them is below a quarter of the largest or
 /// `zero` is set, with about `most` ticks. It ends near the values, so that they fill the picture.
-pub(super) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
+pub(crate) fn numbers(values: impl Iterator<Item = f64>, most: usize, zero: bool) -> AxisRange {
     let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
     let (low, high) =
         values.filter(|value| value.is_finite()).fold((f64::INFINITY, f64::NEG_INFINITY), wider);
@@ -310,7 +329,7 @@ const STEPS: [i64; 20] = [
 const MONTHS: [i16; 13] = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400, 6000];
 
 /// The ticks of a time span, at most `most`, at round times of the UTC calendar.
-pub(super) fn times((start, end): (i64, i64), most: usize) -> Vec<(i64, String)> {
+pub(crate) fn times((start, end): (i64, i64), most: usize) -> Vec<(i64, String)> {
     let length = i128::from(end) - i128::from(start);
     let fits = |step: i128| length / step < most.max(1) as i128;
     if let Some(step) = STEPS.into_iter().find(|step| fits(i128::from(*step))) {
@@ -365,7 +384,7 @@ fn civil(time: i64) -> Option<DateTime> {
 }
 
 /// A time in words: the date alone at midnight.
-pub(super) fn dated(time: i64) -> String {
+pub(crate) fn dated(time: i64) -> String {
     match civil(time) {
         None => "a time without a name".to_owned(),
         Some(moment) if moment.time() == jiff::civil::Time::midnight() => {
@@ -379,7 +398,7 @@ pub(super) fn dated(time: i64) -> String {
 }
 
 /// A time span in words: a whole day or month by its own name.
-pub(super) fn spanned(start: Option<i64>, end: Option<i64>) -> String {
+pub(crate) fn spanned(start: Option<i64>, end: Option<i64>) -> String {
     let (Some(start), Some(end)) = (start, end) else { return "a window without a name".to_owned() };
     if let (Some(from), Some(to)) = (civil(start), civil(end))
         && from.time() == jiff::civil::Time::midnight()

@@ -2,11 +2,11 @@
 //! also differ in form.
 
 /// The colours of one scheme. Text has a contrast of at least 4.5 to its ground (WCAG 2, AA).
-pub(super) struct Palette {
-    pub(super) ground: &'static str,
-    pub(super) ink: &'static str,
+pub(crate) struct Palette {
+    pub(crate) ground: &'static str,
+    pub(crate) ink: &'static str,
     muted: &'static str,
-    pub(super) rule: &'static str,
+    pub(crate) rule: &'static str,
     edge: &'static str,
     accent: &'static str,
     /// The opacity of the accent in a band.
@@ -16,12 +16,12 @@ pub(super) struct Palette {
 #[cfg(test)]
 impl Palette {
     /// The colours of text and lines, whose contrast a test checks.
-    pub(super) fn texts(&self) -> [&'static str; 3] {
+    pub(crate) fn texts(&self) -> [&'static str; 3] {
         [self.ink, self.muted, self.accent]
     }
 }
 
-pub(super) const LIGHT: Palette = Palette {
+pub(crate) const LIGHT: Palette = Palette {
     ground: "#ffffff",
     ink: "#1b1f24",
     muted: "#57606a",
@@ -31,7 +31,7 @@ pub(super) const LIGHT: Palette = Palette {
     band: "0.17",
 };
 
-pub(super) const DARK: Palette = Palette {
+pub(crate) const DARK: Palette = Palette {
     ground: "#12161b",
     ink: "#e6e9ed",
     muted: "#a2abb5",
@@ -41,11 +41,11 @@ pub(super) const DARK: Palette = Palette {
     band: "0.24",
 };
 
-pub(super) const FONTS: &str =
+pub(crate) const FONTS: &str =
     "ui-sans-serif,system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif";
 
 /// The rules of all pictures in one scheme, without variables, which some viewers of SVG do not know.
-pub(super) fn pictures(palette: &Palette) -> String {
+pub(crate) fn pictures(palette: &Palette) -> String {
     let Palette { ground, ink, muted, rule, edge, accent, band } = palette;
     format!(
         "text{{fill:{ink}}}.tick,.note,.exact{{fill:{muted}}}.number{{fill:{accent}}}\
@@ -60,7 +60,7 @@ pub(super) fn pictures(palette: &Palette) -> String {
 }
 
 /// The rules that both schemes share.
-pub(super) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric:tabular-nums}\
+pub(crate) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric:tabular-nums}\
     .chart .name{font-size:13px;font-weight:600}.chart .label{font-size:12px}.chart .number,.chart .exact{font-size:12px}\
     .chart .title{font-size:20px;font-weight:600}.chart .sub{font-size:13px}\
     .end{text-anchor:end}.middle{text-anchor:middle}\
@@ -73,7 +73,7 @@ pub(super) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric
     .badge{fill:#ffd43b;stroke:#1b1f24;stroke-width:1}";
 
 /// The rules of a page around its pictures.
-pub(super) fn page_style() -> String {
+pub(crate) fn page_style() -> String {
     let variables = |palette: &Palette| {
         let Palette { ground, ink, muted, rule, accent, .. } = palette;
         format!("--ground:{ground};--ink:{ink};--muted:{muted};--rule:{rule};--accent:{accent}")

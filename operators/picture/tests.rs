@@ -2,9 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::{escape, grouped, numbers, percent, said, short, spanned, times};
 use crate::time::at;
-use crate::watch::report::draw::{escape, grouped, percent, said, short};
-use crate::watch::report::draw::{numbers, spanned, times};
 
 #[test]
 fn numbers_and_texts_are_said_plainly() {
