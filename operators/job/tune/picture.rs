@@ -165,10 +165,12 @@ impl Panel {
             if number.is_chosen {
                 diamond(&mut drawing, x, y);
             }
-            // Numbers whose names would overlap are left out, but for those that are marked.
+            // Names that would overlap are left out: that of the chosen number stays, and then that of the present.
             let room = 3.4 * number.name.chars().count() as f64 + 3.0;
-            if number.is_chosen || number.is_present || x - room >= free && !self.hides(number, &across, room)
-            {
+            let is_first = number.is_chosen
+                || number.is_present && !self.hides(number, &across, |other| other.is_chosen);
+            let is_marked = |other: &PlottedNumber| other.is_chosen || other.is_present;
+            if is_first || x - room >= free && !self.hides(number, &across, is_marked) {
                 drawing.text("tick middle", x, HEIGHT - 8.0, &number.name);
                 free = x + room;
             }
@@ -176,14 +178,13 @@ impl Panel {
         drawing
     }
 
-    /// Returns true if the name of this number would hide that of a marked one.
-    fn hides(&self, number: &PlottedNumber, across: &Scale, room: f64) -> bool {
-        let marked = self.numbers.iter().filter(|other| other.is_chosen || other.is_present);
-        let near = |other: &PlottedNumber| {
-            let needed = room + 3.4 * other.name.chars().count() as f64;
-            (across.at(other.place) - across.at(number.place)).abs() < needed
-        };
-        marked.into_iter().any(near)
+    /// Returns true if the name of this number would hide that of another one of this kind.
+    fn hides(&self, number: &PlottedNumber, across: &Scale, kind: impl Fn(&PlottedNumber) -> bool) -> bool {
+        let room = |number: &PlottedNumber| 3.4 * number.name.chars().count() as f64 + 3.0;
+        let mut others = self.numbers.iter().filter(|other| kind(other) && other.place != number.place);
+        others.any(|other| {
+            (across.at(other.place) - across.at(number.place)).abs() < room(number) + room(other)
+        })
     }
 }
 
