@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::super::sweep::ReleaseSweep;
 use super::*;
 use crate::accounting::Interval;
+use crate::job::test_jobs::csv_job;
 use crate::ledger::scratch::{Scratch, ScratchPlace};
 use crate::ledger::{Ledger, LedgerKey, Row};
 use crate::noise::goodness::full;
@@ -49,29 +50,13 @@ share = 0.2
 
 /// The job file with a promise and a budget.
 fn text(promise: &str, budget: &str, releases: &str) -> String {
-    format!(
-        r#"
-[job]
-name = "shop"
-version = 1
-from = 2026-01-01T00:00:00Z
-until = 2026-01-08T00:00:00Z
-[source]
-type = "csv"
-path = "log.csv"
-time = {{ field = "time", format = "unix" }}
-[privacy]
-person = {{ field = "who", missing = "drop" }}
-promise = "{promise}"
-budget = {budget}
-ledger = "shop.ledger"
-account = "shop"
-{releases}"#
-    )
+    csv_job("shop", 7, budget, releases)
+        .replace("rfc3339", "unix")
+        .replace("\"lifetime\"", &format!("\"{promise}\""))
 }
 
 fn usual() -> String {
-    text("lifetime", "{ epsilon = 3, delta = 1e-6 }", RELEASES)
+    text("lifetime", "epsilon = 3, delta = 1e-6", RELEASES)
 }
 
 /// Returns a log in which few people have most of the records, each of one page and of one day in two, and
@@ -160,11 +145,9 @@ fn size(cost: &PrivacyCost) -> f64 {
 // reads, or for more than its part; and one that reads records of other days.
 #[test]
 fn an_estimate_is_charged_for_each_day_that_it_reads() {
-    for (promise, budget) in [
-        ("each day", "{ epsilon = 3, delta = 1e-6 }"),
-        ("any 3 days", "{ rho = 0.4 }"),
-        ("lifetime", "{ epsilon = 3 }"),
-    ] {
+    for (promise, budget) in
+        [("each day", "epsilon = 3, delta = 1e-6"), ("any 3 days", "rho = 0.4"), ("lifetime", "epsilon = 3")]
+    {
         let releases = if budget.contains("delta") {
             RELEASES.to_owned()
         } else {
@@ -258,11 +241,11 @@ fn a_job_whose_log_cannot_be_estimated_says_why() {
     let record = "bound = { keys = 1, per_key = 1 }";
     for (text, said) in [
         (
-            text("each day", "{ rho = 0.4 }", RELEASES).replace("until = 2026-01-08T00:00:00Z\n", ""),
+            text("each day", "rho = 0.4", RELEASES).replace("until = 2026-01-08T00:00:00Z\n", ""),
             "job.until: found nothing",
         ),
         (
-            text("lifetime", "{ rho = 0.4 }", &RELEASES.replace("1 day", "all"))
+            text("lifetime", "rho = 0.4", &RELEASES.replace("1 day", "all"))
                 .replace("from = 2026-01-01T00:00:00Z\n", ""),
             "job.from: found nothing",
         ),
@@ -282,19 +265,16 @@ fn a_job_whose_log_cannot_be_estimated_says_why() {
             "source.http: found records that a live run alone receives",
         ),
         (
-            text("lifetime", "{ rho = 0.4 }", &releases("share = 0.6")),
+            text("lifetime", "rho = 0.4", &releases("share = 0.6")),
             "release.share: found shares of 1 together, which leave no 0.1 of the budget for --estimate; give shares that come to \
              at most 0.9",
         ),
-        (text("lifetime", "{ rho = 0.4 }", &releases("cost = { rho = 0.03 }")), "release[1].cost: found"),
+        (text("lifetime", "rho = 0.4", &releases("cost = { rho = 0.03 }")), "release[1].cost: found"),
         (
-            text("lifetime", "{ rho = 0.4 }", &costs),
+            text("lifetime", "rho = 0.4", &costs),
             "release: found no release whose bound or share could be chosen",
         ),
-        (
-            usual().replace("\"shop\"\nversion", &format!("\"{}\"\nversion", "x".repeat(56))),
-            "job.name: found",
-        ),
+        (usual().replace("name = \"shop\"", &format!("name = \"{}\"", "x".repeat(56))), "job.name: found"),
     ] {
         let job = Job::parse("/nowhere/job.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         let refused = job.log_estimate(share("0.1"), StatedKeys::default(), None).unwrap_err().to_string();
@@ -448,7 +428,7 @@ fn a_job_file_says_what_its_estimate_has_paid() {
     let tuning = scene.job.tune(&shape, TuningScope { shares: true, windows: false }).unwrap();
     let path = scene.scratch.directory().join("job.toml");
     let crate::job::EditedJob::Text(edited) = tuning.edited(&path, &written) else { panic!("no text") };
-    let line = edited.lines().find(|line| line.starts_with("budget = ")).unwrap();
+    let line = edited.lines().find(|line| line.trim_start().starts_with("budget = ")).unwrap();
     let comment = "# tuned: 0.1 of the budget of account shop has paid for an estimate; the shares of this job have 0.9 together";
     assert!(line.contains(comment), "{line}");
     assert_eq!(Job::parse(&path, &edited).unwrap(), tuning.tuned);
