@@ -317,7 +317,10 @@ fn new_version(store: &mut dyn Store, job: &Name, name: &Name) -> Result<String,
     if newest >= u32::MAX.into() {
         return Ok("a number below that it never had".to_owned());
     }
-    Ok(format!("`version = {}` in its [[release]], or in [job] for all that state none", newest + 1))
+    Ok(format!(
+        "`version = {}` in its [[release]] or [[ask]], or in [job] for all that state none",
+        newest + 1
+    ))
 }
 
 /// The refusal of changed terms: the changes, as far as they are known, and the remedy.

@@ -261,13 +261,16 @@ fn the_command_asks_and_says_why_not() {
     assert_eq!(post(port, &token(1), "{\"id\":\"of another\",\"ask\":\"count\"}").unwrap().0, 200);
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
-    // After a restart, the same id has the same answer.
-    let life = scene.start(&["run", "job.toml", "--out", "out.jsonl"]);
+    // After a restart with another number of workers, the same id has the same answer.
+    let life = scene.start(&["run", "job.toml", "--out", "out.jsonl", "--workers", "2"]);
     until("it listens", || listens(port));
     assert_eq!(ask("count where page = \"a\"", &["--id", "one", "--json"]).out, first.out);
+    let more = ask("count where page = \"b\"", &["--id", "two", "--json"]);
+    let line: Value = serde_json::from_str(&more.out).unwrap();
+    assert!((line["value"].as_f64().unwrap() - RECORDS as f64 / 2.0).abs() < 60.0, "{more:?}");
     life.signal(Signal::TERM);
     assert_eq!(life.end().code, Some(0));
-    assert_eq!(answers(&scene, "out.jsonl").len(), 2 + 1);
+    assert_eq!(answers(&scene, "out.jsonl").len(), 2 + 1 + 1);
 }
 
 // Refutes a form that does not ask, shows another number than that of the output, or takes an answer for markup.

@@ -203,6 +203,35 @@ fn an_answer_that_was_not_delivered_is_once_in_the_next_output() {
     }
 }
 
+// Refutes a question that was edited under the id of an answer and gets that answer without a word, in a replay and live.
+#[test]
+fn an_edited_question_needs_another_id() {
+    let scene = Scene::new("questions-edited");
+    let from = 1_500_000_000 * SECOND;
+    scene.write("job.toml", job(from));
+    scene.write("visits.csv", HEADER.to_owned() + &lines(from, 0..WINDOWS));
+    let asks = |second: &str| {
+        let second = count("b", &format!("\"ask\":\"count where {second}\""));
+        scene.write("questions.jsonl", count("a", "\"count\":\"all\"") + "\n" + &second + "\n");
+    };
+    scene.init();
+    asks("page = \\\"a\\\"");
+    let first = scene.done(&["replay", "job.toml", "--out", "out.jsonl"]);
+    assert!(!first.err.contains("another question"), "{first:?}");
+    let (_, spent) = scene.charged("job.ledger");
+    let words = "questions.jsonl:2: id: found that of another question, count where page = \"a\", which has its answer; give an id of \
+                 its own";
+    asks("page = \\\"b\\\"");
+    for _ in 0..2 {
+        let edited = scene.done(&["replay", "job.toml", "--out", "out.jsonl"]);
+        assert_eq!(edited.err.matches(words).count(), 1, "{edited:?}");
+    }
+    let live = scene.done(&["run", "job.toml", "--out", "live.jsonl"]);
+    assert_eq!(live.err.matches(words).count(), 1, "{live:?}");
+    assert_eq!(answers(&scene, "out.jsonl").len(), 2);
+    assert_eq!(scene.charged("job.ledger").1, spent);
+}
+
 // Refutes answers that depend on the number of processes, and a second run that asks again.
 #[test]
 fn two_processes_answer_as_one_does() {

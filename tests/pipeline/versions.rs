@@ -96,7 +96,7 @@ fn a_version_is_held_to_its_parameters_and_the_next_one_keeps_what_is_public() {
     for (job, name) in slips {
         let (code, said) = job.run(&scratch);
         assert_eq!(code, 78, "{said}");
-        let remedy = format!("give {name} a new version (`version = 2` in its [[release]]");
+        let remedy = format!("give {name} a new version (`version = 2` in its [[release]] or [[ask]]");
         for word in [name, JOB, "version 1", &remedy] {
             assert!(said.contains(word), "{said}");
         }

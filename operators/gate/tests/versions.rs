@@ -84,7 +84,7 @@ fn a_statistic_with_a_version_of_its_own_leaves_the_others_alone(at: ScratchPlac
     // The former version of the changed one is gone with its state.
     let refused = open(&gate, 5, "by_path", b"first").unwrap_err().to_string();
     assert!(refused.contains("version 5 of by_path of job web was replaced by version 6"), "{refused}");
-    assert!(refused.contains("`version = 7` in its [[release]]"), "{refused}");
+    assert!(refused.contains("`version = 7` in its [[release]] or [[ask]]"), "{refused}");
 }
 
 /// Returns the release of a window under the name that this version gives it.

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
+use super::asked_texts::AskedTexts;
 use super::service::AskedQuestions;
-use crate::dataflow::{Clock, Pulled, RunError, Source, SourceError, Unanswered};
+use crate::dataflow::{Clock, LeavingRelease, Pulled, RunError, Source, SourceError, Unanswered};
 use crate::invalid::{Invalid, found_by};
 use crate::job::run::OperatorNotice;
 use crate::mechanisms::queries::{Query, Schema};
@@ -40,15 +41,24 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone)]
 pub(crate) enum QuestionInput {
     /// All questions of a replay.
-    Whole(Vec<Query>),
+    Whole(WholeQuestions),
     /// The questions of a live run.
     Followed(FollowedQuestions),
+}
+
+/// The questions of a replay, with the file that they are of.
+#[derive(Clone, Default)]
+pub(crate) struct WholeQuestions {
+    path: Option<PathBuf>,
+    questions: Vec<Query>,
+    texts: AskedTexts,
 }
 
 /// The questions of a live run: a file that it follows, and those that are asked over HTTP.
 #[derive(Clone)]
 pub(crate) struct FollowedQuestions {
     path: Option<PathBuf>,
+    texts: AskedTexts,
     asked: AskedQuestions,
     schema: Schema,
     clock: Arc<dyn Clock>,
@@ -58,6 +68,11 @@ pub(crate) struct FollowedQuestions {
 }
 
 impl QuestionInput {
+    /// Returns no questions.
+    pub(crate) fn none() -> QuestionInput {
+        QuestionInput::Whole(WholeQuestions::default())
+    }
+
     /// Reads all questions of a file, if there is one; those without a time are asked at `asked_at`.
     ///
     /// # Errors
@@ -68,7 +83,7 @@ impl QuestionInput {
         schema: &Schema,
         asked_at: Time,
     ) -> Result<QuestionInput, RunError> {
-        let Some(path) = path else { return Ok(QuestionInput::Whole(Vec::new())) };
+        let Some(path) = path else { return Ok(QuestionInput::none()) };
         let mut text = String::new();
         let read = open(path)
             .and_then(|mut file| file.read_to_string(&mut text).map_err(|error| found_by(&error).into()));
@@ -78,15 +93,22 @@ impl QuestionInput {
                 path.display()
             ))
         })?;
-        let (mut questions, mut mistakes) = (Vec::new(), Vec::new());
+        let (mut questions, mut mistakes, texts) = (Vec::new(), Vec::new(), AskedTexts::default());
         for (line, number) in text.lines().zip(1..) {
-            match question(schema, line, asked_at) {
-                Ok(found) => questions.extend(found),
-                Err(refused) => mistakes.push(format!("{}:{number}: {refused}", path.display())),
-            }
+            let found = question(schema, line, asked_at).map_err(|refused| refused.to_string());
+            let added = found.and_then(|found| {
+                found.iter().try_for_each(|question| texts.add(question, number))?;
+                questions.extend(found);
+                Ok(())
+            });
+            mistakes.extend(added.err().map(|refused| format!("{}:{number}: {refused}", path.display())));
         }
         if mistakes.is_empty() {
-            return Ok(QuestionInput::Whole(questions));
+            return Ok(QuestionInput::Whole(WholeQuestions {
+                path: Some(path.to_owned()),
+                questions,
+                texts,
+            }));
         }
         let more = mistakes.len().saturating_sub(SHOWN);
         mistakes.truncate(SHOWN);
@@ -101,8 +123,17 @@ impl QuestionInput {
         (clock, last): (Arc<dyn Clock>, Time),
         notice: Option<OperatorNotice>,
     ) -> QuestionInput {
-        let (path, schema) = (path.map(Path::to_owned), schema.clone());
-        QuestionInput::Followed(FollowedQuestions { path, asked, schema, clock, last, notice })
+        let (path, schema, texts) = (path.map(Path::to_owned), schema.clone(), AskedTexts::default());
+        QuestionInput::Followed(FollowedQuestions { path, texts, asked, schema, clock, last, notice })
+    }
+
+    /// Returns the words about a question of the file whose id has the answer of another one, once.
+    pub(crate) fn answered(&self, release: &LeavingRelease) -> Option<String> {
+        let (path, texts) = match self {
+            QuestionInput::Whole(whole) => (&whole.path, &whole.texts),
+            QuestionInput::Followed(followed) => (&followed.path, &followed.texts),
+        };
+        texts.answered(path.as_ref()?, release)
     }
 
     /// Passes the reason on for which a question is not answered; returns false if nobody waits for it.
@@ -117,7 +148,7 @@ impl QuestionInput {
     pub(crate) fn part(&self, worker: usize) -> QuestionPart {
         match self {
             _ if worker > 0 => QuestionPart::Whole(Vec::new()),
-            QuestionInput::Whole(questions) => QuestionPart::Whole(questions.clone()),
+            QuestionInput::Whole(whole) => QuestionPart::Whole(whole.questions.clone()),
             QuestionInput::Followed(followed) => QuestionPart::Followed(Box::new(Following {
                 of: followed.clone(),
                 file: None,
@@ -271,7 +302,12 @@ impl Following {
 
     fn take(&self, line: &[u8], now: Time, batch: &mut Vec<Query>) {
         // A line that is no UTF-8 is no JSON.
-        match question(&self.of.schema, &String::from_utf8_lossy(line), now) {
+        let found = question(&self.of.schema, &String::from_utf8_lossy(line), now);
+        let added = found.map_err(|refused| refused.to_string()).and_then(|found| {
+            found.iter().try_for_each(|question| self.of.texts.add(question, self.lines))?;
+            Ok(found)
+        });
+        match added {
             Ok(found) => batch.extend(found),
             Err(refused) => {
                 if let Some((notice, path)) = self.of.notice.as_ref().zip(self.of.path.as_ref()) {

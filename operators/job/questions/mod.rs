@@ -9,6 +9,7 @@
 //! that makes the [row](AskPlan::row) of one.
 
 mod ask_plan;
+mod asked_texts;
 mod input;
 mod price;
 mod service;

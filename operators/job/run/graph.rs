@@ -151,9 +151,14 @@ impl Graph {
             None => answering,
         };
         let replies = answering.release(&self.gate, ask.name.as_str(), ask.bundle.clone());
-        let sender = self.releases.clone();
-        // The receiver of releases exists until the run is over.
-        hand_over(replies.releases, move |release| _ = sender.send(release));
+        let (sender, of_file, heard) = (self.releases.clone(), questions.clone(), self.notice.clone());
+        hand_over(replies.releases, move |release| {
+            if let Some((notice, words)) = heard.as_ref().zip(of_file.answered(&release)) {
+                notice(&words);
+            }
+            // The receiver of releases exists until the run is over.
+            _ = sender.send(release);
+        });
         let notice = self.notice.clone();
         each_of(replies.unanswered, move |unanswered| {
             if !questions.unanswered(&unanswered)

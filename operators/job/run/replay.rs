@@ -140,7 +140,7 @@ impl Job {
         // Only the first process asks, so the others need no file of questions.
         let questions = asks.iter().zip(&self.asks).map(|(plan, ask)| match crew.process {
             0 => QuestionInput::whole(ask.questions.as_deref(), &plan.schema, plan.last_close(late)),
-            _ => Ok(QuestionInput::Whole(Vec::new())),
+            _ => Ok(QuestionInput::none()),
         });
         let questions = questions.collect::<Result<Vec<_>, RunError>>()?;
         let questions = asks.iter().cloned().zip(questions).collect();

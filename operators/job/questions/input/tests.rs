@@ -160,13 +160,29 @@ fn what_is_no_question_is_reported_with_its_line() {
     assert!(long.contains(":3: question: ") && long.contains("at most"), "{long}");
 }
 
+// Refutes an id that is asked for two questions, by a file that was replaced as well.
+#[test]
+fn an_id_has_one_question() {
+    let mut followed = Followed::new("one-id");
+    followed.append(&(line("a") + &line("b") + &line("a").replace("17", "18") + &line("b")));
+    assert_eq!(followed.look(1).0, asked(&["a", "b", "b"], 1));
+    fs::write(&followed.path, line("b").replace("17", "18")).unwrap();
+    assert_eq!(followed.look(2).0, []);
+    let notices = followed.notices.lock().unwrap();
+    let [within, after] = &notices[..] else { panic!("{notices:?}") };
+    assert!(within.contains(":3: id: found that of another question, in line 1; give"), "{within}");
+    assert!(after.contains(":1: id: found that of another question, in line 4; give"), "{after}");
+}
+
 // Refutes a replay that begins though a question cannot be asked.
 #[test]
 fn a_replay_reads_all_questions_or_none() {
     let path = std::env::temp_dir().join(format!("discreet-questions-replay-{}", std::process::id()));
     fs::write(&path, line("a") + "\n" + &line("b").replace("\"count\"", "\"at\":\"1970-01-01\",\"count\""))
         .unwrap();
-    let Ok(QuestionInput::Whole(questions)) = QuestionInput::whole(Some(&path), &schema(), 9) else {
+    let Ok(QuestionInput::Whole(WholeQuestions { questions, .. })) =
+        QuestionInput::whole(Some(&path), &schema(), 9)
+    else {
         panic!()
     };
     assert_eq!(
@@ -178,6 +194,12 @@ fn a_replay_reads_all_questions_or_none() {
     let all = refused.to_string();
     assert!(all.contains(":2: ") && all.contains(":4: ") && all.ends_with("and 11 lines more"), "{all}");
     assert_eq!(refused.exit_code(), 78);
+    fs::write(&path, line("a") + &line("b") + &line("a") + &line("b").replace("17", "18")).unwrap();
+    let refused = QuestionInput::whole(Some(&path), &schema(), 9).err().unwrap().to_string();
+    assert!(
+        refused.ends_with(":4: id: found that of another question, in line 2; give an id of its own"),
+        "{refused}"
+    );
     fs::remove_file(&path).unwrap();
     let refused = QuestionInput::whole(Some(&path), &schema(), 9).err().unwrap();
     assert!(refused.to_string().contains("found no such file"), "{refused}");
