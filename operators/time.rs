@@ -95,7 +95,7 @@ const UNITS: [(u64, &str); 6] = [
     (1, "microsecond"),
 ];
 
-/// A length of time in words: so many of the largest unit that divides it, up to days.
+/// A length of time in words: a number of the largest unit that divides it, up to days.
 pub fn in_words(microseconds: u64) -> String {
     let divides = |(unit, _): &&(u64, &str)| microseconds.is_multiple_of(*unit);
     // One microsecond divides everything.

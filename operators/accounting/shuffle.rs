@@ -103,12 +103,12 @@ impl Shuffle {
     }
 
     /// The least delta at this epsilon that the clones prove, rounded up. Of more than ten million people
-    /// only so many are counted on, which is a bound, too.
+    /// only this number is counted on, which is a bound, too.
     pub fn delta(&self, epsilon: f64) -> f64 {
         self.delta_within(epsilon, 12.0)
     }
 
-    /// The same, splitting the counts of clones within so many standard deviations; the others count in full.
+    /// The same, splitting the counts of clones within this number of standard deviations; the others count in full.
     fn delta_within(&self, epsilon: f64, deviations: f64) -> f64 {
         let epsilon = epsilon.max(0.0);
         if epsilon >= self.local {

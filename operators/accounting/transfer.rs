@@ -143,7 +143,7 @@ impl Goal {
     /// The most questions that bounded noise can answer, and the noise, certified for them. Its answers never
     /// err by more than their bound, so the whole failure may go to privacy.
     ///
-    /// The plan is made as if the bound were so many Gaussian deviations; how many, the certificate says.
+    /// The plan is made as if the bound were a number of Gaussian deviations, which the certificate states.
     ///
     /// # Errors
     /// Names `people` where not even one question can be answered.

@@ -45,7 +45,7 @@ pub(super) enum GateMessage {
     LastRow(Name, Digest, Sender<Result<Option<Time>, LedgerError>>),
     /// A request for the rows of a release in a version whose windows end after a time: at most this number.
     RowsAfter((Name, Digest), Time, i64, Sender<Result<Vec<Row>, LedgerError>>),
-    /// A request for delivered rows at positions after this one: so many at most.
+    /// A request for delivered rows at positions after this one, up to a number of them.
     #[cfg(feature = "cli")]
     DeliveredRows(i64, i64, Sender<Result<Vec<Row>, LedgerError>>),
     /// A request for the position of the newest row.

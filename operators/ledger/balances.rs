@@ -129,7 +129,7 @@ mod tests {
         (0..60).map(sealing).collect()
     }
 
-    /// The outcomes and the amounts that are spent in the end, where so many are sealed in one commit.
+    /// The outcomes and the amounts that are spent in the end, where `together` are sealed in one commit.
     fn sealed(scratch: &Scratch, promise: Promise, together: usize) -> (Vec<String>, Vec<String>) {
         let mut ledger = Ledger::create(scratch.ledger()).unwrap();
         for name in ACCOUNTS {

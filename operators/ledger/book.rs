@@ -415,8 +415,8 @@ impl Ledger {
         all(&mut *self.store, later, &values, read_row)
     }
 
-    /// The rows of a job at positions after this one that are marked as delivered, oldest first: so many at
-    /// most.
+    /// The rows of a job at positions after this one that are marked as delivered, oldest first, up to a number
+    /// of them.
     #[cfg(feature = "cli")]
     pub(crate) fn delivered_after(
         &mut self,

@@ -409,7 +409,7 @@ impl DecimalPoint {
     /// Behind the last digit: numbers are released as they are.
     pub const WHOLE: DecimalPoint = DecimalPoint(0);
 
-    /// Before the last `digits` digits; below zero, behind so many zeros more.
+    /// Before the last `digits` digits; below zero, behind as many zeros more.
     ///
     /// # Errors
     /// Names `digits` unless it is from -18 to 18.

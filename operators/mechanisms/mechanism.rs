@@ -139,9 +139,9 @@ pub trait Prepared: Sealed + Send + Sync + 'static {
 pub enum Paid {
     /// One window.
     EachWindow,
-    /// All windows together, before the first: so many, or however many there are.
+    /// All windows together, before the first: a stated number, or all there will be.
     Once {
-        /// After so many it ends.
+        /// The number of windows after which it ends.
         windows: Option<u64>,
     },
 }

@@ -148,7 +148,7 @@ fn promises_are_said_in_a_sentence() {
     assert_eq!(Account::new(Promise::Windows(0), Adjacency::PERSON, rho(1)).unwrap_err().field(), "windows");
 }
 
-/// A cost of so many units, and of more where a stretch cuts the window.
+/// A cost of this number of units, and of more where a stretch cuts the window.
 fn priced(whole: u128, partial: u128) -> ReleaseCost {
     person(whole).with_partial(rho(partial)).unwrap()
 }

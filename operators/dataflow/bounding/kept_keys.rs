@@ -9,7 +9,7 @@ use super::people::{Merged, People, Place};
 use super::selector::ContributionSelector;
 use super::spillable::{Spillable, restore_ends, restore_length, store_ends, store_number};
 
-/// The keys of one pane by person: at most so many of each once they are [gathered](KeptKeys::gather). A key of a
+/// The keys of one pane by person: a bounded number of each once they are [gathered](KeptKeys::gather). A key of a
 /// person is a *run*, in which all that is kept of the person in the key is found.
 pub(in crate::dataflow) struct KeptKeys<K> {
     names: KeyNumbers<K>,

@@ -328,7 +328,7 @@ impl<R: Rule> KeptValues<R> {
         Some(())
     }
 
-    /// The same of nothing, in so many parts.
+    /// The same of nothing, in this number of parts.
     pub(in crate::dataflow) fn divided(&self, parts: usize) -> KeptValues<R> {
         let parts = std::iter::repeat_with(ValuePart::new).take(parts).collect();
         KeptValues { cap: self.cap, rule: self.rule.clone(), parts }

@@ -175,7 +175,7 @@ impl Index {
         self.held = 0;
     }
 
-    /// Forgets everything, and makes room for so many.
+    /// Forgets everything, and makes room for this number of keys.
     pub(super) fn reset(&mut self, room: usize) {
         self.slots.clear();
         self.slots.resize((2 * room).next_power_of_two().max(16), 0);

@@ -46,7 +46,7 @@ pub trait Aggregation: Clone + 'static {
         Cap::new(limits.keys(), limits.per_key())
     }
 
-    /// The same, where no more need be known than so many of the largest people.
+    /// The same, where this number of the largest people is enough.
     #[must_use]
     fn of_the_largest(self, _people: usize) -> Self {
         self

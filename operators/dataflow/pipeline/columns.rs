@@ -131,7 +131,7 @@ pub(super) trait KeyColumn<D, P, N: RecordIdentity<D>> {
     /// Gathers a part of a pane, whose persons were [numbered](People::number).
     fn gather(&mut self, place: usize, people: &People<P>, part: usize);
 
-    /// Returns true if so many keys were named in a pane that some should be forgotten.
+    /// Returns true if a pane has named enough keys for some to be forgotten.
     fn has_many_names(&self, place: usize) -> bool;
 
     /// Forgets the names of keys that nobody has in a pane that was gathered.

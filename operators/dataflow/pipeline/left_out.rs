@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::time::Span;
 
-    /// The spans that are stated of a total over so many windows, at each window that is released, in windows.
+    /// The spans that are stated of a total over this number of windows, at each window that is released, in windows.
     fn stated(released: &[u64], covered: u64) -> Vec<String> {
         let schedule = Schedule::tumbling(Span::microseconds(1_000_000).unwrap(), 0, None).unwrap();
         let (mut left_out, mut through) = (LeftOut::default(), None);

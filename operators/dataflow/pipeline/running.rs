@@ -60,7 +60,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
         self.over(Ok(TotalSpan::SoFar { windows }))
     }
 
-    /// At every window the total of the last so many, this one included; at first there are fewer. The stream
+    /// At every window the total of this number of windows, itself included; at first there are fewer. The stream
     /// need not end.
     ///
     /// The price is for what one person brings to all windows together, however many there are, for as long

@@ -294,7 +294,7 @@ fn inherit(
     inherit(node.above.as_deref(), cells, (off, high), chance, accuracies)
 }
 
-/// Of one choice among so many, where the best has at most this loss.
+/// Of one choice among several, where the best has at most this loss.
 fn accuracy(
     choice: &AnswerChoice,
     quantile: Quantile,

@@ -78,7 +78,7 @@ fn within(one: &[u128], other: &[u128], e_to: &UBig) -> bool {
     }) && pairs().all(|(&a, &b)| pairs().all(|(&c, &d)| holds(product(a, d), product(b, c))))
 }
 
-/// Every multiset of at most so many points, in order.
+/// Every multiset of at most this number of points, in order.
 fn windows(people: usize) -> Vec<Vec<i64>> {
     let mut all = vec![vec![]];
     let mut start = 0;

@@ -26,7 +26,7 @@ pub struct Tops {
 }
 
 impl Tops {
-    /// Takes in one person's value, where so many of the largest must be known.
+    /// Takes in one person's value, where the largest `most` must be known.
     #[inline]
     pub fn add(&mut self, value: i64, most: usize) {
         self.most = self.most.max(most);

@@ -213,7 +213,7 @@ fn released(sealed: &[Sealed], name: &str) -> BTreeMap<Time, BTreeMap<String, [f
         .collect()
 }
 
-/// Sums of what windows added, of the last so many.
+/// Sums of what the last windows added.
 fn added(tallies: &Tallies, place: usize, last: usize) -> BTreeMap<Time, BTreeMap<String, i128>> {
     tallies
         .keys()
