@@ -344,3 +344,66 @@ fn a_plan_of_a_large_rho_states_no_bound_that_is_far() {
     let plan = crate::json(&["plan", &jobs.path("far.toml"), "--json"]);
     assert_eq!(plan["releases"][0]["near"], serde_json::Value::Null, "{plan}");
 }
+
+// Refutes a warning that sums of windows might do for distinct people, and one that names a form that the job cannot have.
+#[test]
+fn people_of_overlapping_windows_have_a_cheaper_form() {
+    let jobs = Jobs::new("overlap", "reviews.toml");
+    let job = |budget: &str, statistic: &str, noise: &str, bound: &str| {
+        format!(
+            "[job]\nname = \"r\"\nversion = 1\nfrom = \"2026-01-01\"\nuntil = \"2026-03-01\"\n[source]\ntype = \"synthetic\"\npeople = 9\nrows = 9\n\
+             keys = 2\n[privacy]\nperson = {{ field = \"user\", missing = \"drop\" }}\npromise = \"lifetime\"\nbudget = {budget}\n\
+             ledger = \"l\"\naccount = \"a\"\n[[release]]\nname = \"r\"\nevery = \"1 day\"\nover = \"7 days\"\n{statistic}\n{bound}\n\
+             noise = \"{noise}\"\nshare = 0.5\n"
+        )
+    };
+    let both = "{ epsilon = 1.0, delta = 1e-6 }";
+    let last = "running = true with bound.entries pays once for the people of the last windows";
+    for (budget, statistic, noise, bound, words) in [
+        (
+            both,
+            "people = {}",
+            "gaussian",
+            "",
+            format!("{last}; or leave out over if those of each single window will do"),
+        ),
+        (
+            both,
+            "people = {}",
+            "gaussian",
+            "bound = { windows = 14 }",
+            format!(
+                "{last}, in another account where no release bounds windows; or leave out over if those of each single window will do"
+            ),
+        ),
+        (
+            "{ epsilon = 1.0 }",
+            "people = {}",
+            "laplace",
+            "",
+            "7 times; leave out over if the people of each single window will do".to_owned(),
+        ),
+        (
+            both,
+            "count = {}",
+            "gaussian",
+            "bound = { per_key = 2 }",
+            "7 times; leave out over if sums of windows will do".to_owned(),
+        ),
+    ] {
+        std::fs::write(jobs.path("job.toml"), job(budget, statistic, noise, bound)).unwrap();
+        let (code, plan, error) = discreet(&["plan", &jobs.path("job.toml"), "--json"]);
+        assert_eq!((code, error.as_str()), (0, ""), "{statistic}");
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        let warnings = plan["warnings"].as_array().unwrap();
+        let warned = |warning: &&serde_json::Value| warning.as_str().unwrap().contains("windows overlap");
+        let found: Vec<&str> =
+            warnings.iter().filter(warned).map(|warning| warning.as_str().unwrap()).collect();
+        assert!(found.len() == 1 && found[0].ends_with(&words), "{found:?}");
+    }
+    // The form that is named is one that a plan has, at less noise for people who come often.
+    let text = job(both, "people = {}", "gaussian", "running = true\nbound = { entries = 2 }");
+    std::fs::write(jobs.path("job.toml"), text).unwrap();
+    let (code, page, error) = discreet(&["plan", &jobs.path("job.toml")]);
+    assert!(code == 0 && !page.contains("windows overlap"), "{page}{error}");
+}

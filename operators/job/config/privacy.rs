@@ -97,7 +97,7 @@ pub struct BudgetSpec {
 
 impl BudgetSpec {
     /// Returns true if the budget is pure epsilon.
-    pub(super) fn is_pure(&self) -> bool {
+    pub(in crate::job) fn is_pure(&self) -> bool {
         self.epsilon.is_some() && self.delta.is_none()
     }
 

@@ -8,8 +8,9 @@
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::Schedule;
-use crate::job::config::{BudgetShare, Job, PriceSpec, RecordOrder};
+use crate::job::config::{BudgetShare, Job, PriceSpec, Protected, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
+use crate::job::statistics::NoiseKind;
 use crate::mechanisms::Ranks;
 use crate::time::{in_utc, known, repeated_times_after};
 
@@ -63,9 +64,8 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             .and_then(|release| release.sliding_length()?.over(release.every))
             .filter(|times| *times > 1)
         {
-            warn(format!(
-                "windows overlap, so each record is charged for {times} times; leave out over if sums of windows will do"
-            ));
+            let remedy = job.releases.get(index).map_or("", |release| instead_of_overlaps(job, release));
+            warn(format!("windows overlap, so each record is charged for {times} times; {remedy}"));
         }
         if let Some(noise) = planned.noise.first()
             && let Some(ranks @ (Ranks::Below { tau: own, .. } | Ranks::Above { tau: own, .. })) = noise.ranks
@@ -182,4 +182,24 @@ fn unused(job: &Job) -> Option<String> {
         let percent = left * 100 / whole;
         format!("privacy.budget: {percent}% of it is given to no release; give shares that come to 1, unless another job or an estimate of tune has the rest")
     })
+}
+/// Returns the remedy for a release of windows that overlap: distinct people of several windows are no sum of those of each.
+fn instead_of_overlaps(job: &Job, release: &ReleaseSpec) -> &'static str {
+    let is_people = release.statistic.word() == "people";
+    let may_run = release.noise == NoiseKind::Gaussian
+        && !job.privacy.budget.is_pure()
+        && job.privacy.privacy_unit != Protected::Record
+        && !release.statistic.grouping().is_some_and(|grouping| grouping.rollup);
+    match (is_people, may_run, job.releases.iter().any(|release| release.bound.windows.is_some())) {
+        (false, ..) => "leave out over if sums of windows will do",
+        (true, false, _) => "leave out over if the people of each single window will do",
+        (true, true, false) => {
+            "running = true with bound.entries pays once for the people of the last windows; or leave out over if those of each \
+             single window will do"
+        }
+        (true, true, true) => {
+            "running = true with bound.entries pays once for the people of the last windows, in another account where no release \
+             bounds windows; or leave out over if those of each single window will do"
+        }
+    }
 }
