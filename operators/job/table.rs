@@ -23,7 +23,7 @@ const LONGEST: usize = 4_096;
 
 /// A public table: rows by their keys.
 #[derive(PartialEq, Eq)]
-pub(in crate::job) struct PublicTable {
+pub(crate) struct PublicTable {
     /// The names of the columns beside the key.
     columns: Vec<String>,
     /// The cells of each row beside its key, by the key.
@@ -66,6 +66,11 @@ impl PublicTable {
     pub(crate) fn columns(self: &Arc<PublicTable>) -> impl Iterator<Item = (&str, TableColumn)> {
         let column = |(column, name)| (String::as_str(name), TableColumn { table: Arc::clone(self), column });
         self.columns.iter().enumerate().map(column)
+    }
+
+    /// Returns true if there is a row with this key.
+    pub(crate) fn has_row(&self, key: &[u8]) -> bool {
+        str::from_utf8(key).is_ok_and(|key| self.rows.contains_key(key))
     }
 
     fn digest(&self, column: usize) -> Digest {
@@ -193,6 +198,10 @@ mod tests {
         let get = |column: usize, key: &str| columns[column].1.get(key);
         assert_eq!((get(0, "/a"), get(1, "/a")), (Some("news, local"), Some("7")));
         assert_eq!((get(0, "/b"), get(1, "/b"), get(1, "/c")), (None, Some("8"), None));
+        assert_eq!(
+            [&b"/b"[..], b"/c", b"", b"\xff"].map(|key| pages.has_row(key)),
+            [true, false, false, false]
+        );
         let by_topic = table("url,topic\n/a,x\n/b,y\n", Some("topic")).unwrap();
         assert_eq!(by_topic.columns().next().unwrap().1.get("y"), Some("/b"));
     }

@@ -89,8 +89,8 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
         "time: found 6, readable 5, between job.from and job.until 4\n",
         "page: found 6, readable 6\n",
         "2 lines cannot be read\n",
-        "visits.jsonl:5: time: no time in the format of the job file\n",
-        "visits.jsonl:6: no JSON object",
+        "visits.jsonl:5: time: found a text, where a time in the format unix of source.time is read\n",
+        "visits.jsonl:6: found no JSON object, where one JSON object of at most 1 MiB",
     ] {
         assert!(said.err.contains(words), "no {words:?}: {}", said.err);
     }
@@ -150,4 +150,181 @@ fn fields_are_declared_from_a_sample_and_then_refused_where_they_are_misspelt() 
     let said = scene.run(&write);
     assert!(said.code == Some(78) && said.err.contains("did you mean who.id?"), "{said:?}");
     assert_eq!(scene.read("job.toml"), before.replace("who.id", "who.di"));
+}
+
+// Refutes an element of an array that a job may name and that a sample does not find, names of elements that the job does not
+// have, and a list that lacks what an unused derived field is made of.
+#[test]
+fn an_element_that_is_named_by_its_index_is_declared() {
+    let line = |items: &str| {
+        format!("{{\"who\":{{\"id\":\"x\"}},\"time\":{},\"order\":{{\"items\":{items}}}}}\n", FROM / SECOND)
+    };
+    let items = [
+        "[]",
+        "[{\"page\":\"a\",\"price\":1},{\"page\":\"b\"}]",
+        "[{\"page\":\"a\",\"sizes\":[1,2,3]},{\"colour\":1}]",
+    ];
+    let scene = scene(&items.map(line).concat());
+    change(&scene, "by = \"page\"", "by = \"order.items.0.page\"");
+    let text = scene.read("job.toml") + "\n[fields]\nsecond = \"number of order.items.0.sizes.1\"\n";
+    scene.write("job.toml", &text);
+    let write = ["check", "job.toml", "--sample", "10", "--write-fields"];
+    let said = scene.done(&write);
+    assert!(said.out.contains("wrote the 5 fields of the sample into job.toml"), "{said:?}");
+    let list = "fields = [\"order.items.0.page\", \"order.items.0.price\", \"order.items.0.sizes.1\", \"time\", \"who.id\"]\n";
+    assert_eq!(
+        scene.read("job.toml"),
+        text.replace("type = \"jsonl\"\n", &format!("type = \"jsonl\"\n{list}"))
+    );
+    let demo = scene.done(&["replay", "job.toml", "--demo"]);
+    assert!(demo.out.contains("\"key\":\"a\",\"value\":1,"), "{demo:?}");
+    // A misspelt one is refused, and the word that was meant is named.
+    change(&scene, "by = \"order.items.0.page\"", "by = \"order.items.0.pgae\"");
+    let said = scene.run(&["check", "job.toml"]);
+    assert!(said.code == Some(78) && said.err.contains("did you mean order.items.0.page?"), "{said:?}");
+    scene.write("job.toml", text.replace("order.items.0.page", "order.items.2.page"));
+    let said = scene.run(&write);
+    assert!(said.code == Some(78) && said.err.contains("found \"order.items.2.page\""), "{said:?}");
+    assert!(!scene.read("job.toml").contains("fields = "));
+}
+
+/// A job over a log of this source, with a sum of a number.
+fn of_numbers(source: &str, by: &str, of: &str) -> String {
+    let text = exact(FROM, Some(UNTIL));
+    let (head, tail) = text.split_once("[source]").unwrap();
+    let (_, tail) = tail.split_once("[privacy]").unwrap();
+    let count = "count = { by = \"page\", keys = [\"a\", \"b\", \"c\"] }";
+    let sum = format!("sum = {{ of = \"{of}\", range = [0, 10], by = \"{by}\", keys = [\"a\"] }}");
+    format!("{head}[source]\n{source}\n[privacy]{}", tail.replace(count, &sum))
+}
+
+// Refutes a line whose fault is named as one of several, of another field or line, or with anything of its values.
+#[test]
+fn a_line_that_cannot_be_read_is_named_with_its_one_fault() {
+    let at = FROM / SECOND;
+    let csv = format!(
+        "person,time,page,price\np,{at},a,1\n{SECRET},{at},a,{SECRET}\n{SECRET},{SECRET},a,1\n{SECRET}\n\
+         {SECRET},{at},\"{SECRET},1\n{},{at},a,1\n,{at},a,1\n",
+        SECRET.repeat(20_000)
+    );
+    let csv_faults = [
+        "visits.csv:3: price: found a text, where a number is read\n",
+        "visits.csv:4: time: found a text, where a time in the format unix of source.time is read\n",
+        "visits.csv:5: time: found the end of the line, where column 2 of the line is read\n",
+        "visits.csv:6: page: found a quotation mark that its own line does not close, where a field that ends with its line is read\n",
+        "visits.csv:7: person: found more than 64 KiB, where a text or a number of 1 to 65,536 bytes is read\n",
+        "visits.csv:8: person: found nothing, where a text or a number of 1 to 65,536 bytes is read\n",
+        "6 lines cannot be read\n",
+    ];
+    let json = |person: &str, time: &str, price: &str| {
+        format!("{{\"person\":{person},\"time\":{time},\"page\":\"a\",\"price\":{price}}}\n")
+    };
+    let secret = format!("\"{SECRET}\"");
+    let time = at.to_string();
+    let lines = json("1", &time, "1")
+        + &json(&secret, &time, "true")
+        + &json(&secret, "null", "1")
+        + &json(&format!("[{secret}]"), &time, "1")
+        + &json("\"\"", &time, "1")
+        + &format!("{{\"{SECRET}\n");
+    let json_faults = [
+        "visits.csv:2: price: found true or false, where a number is read\n",
+        "visits.csv:3: time: found nothing, where a time in the format unix of source.time is read\n",
+        "visits.csv:4: person: found a list, where one text, number, truth value or null is read\n",
+        "visits.csv:5: person: found an empty text, where a text or a number of 1 to 65,536 bytes is read\n",
+        "visits.csv:6: found no JSON object, where one JSON object of at most 1 MiB on each line is read\n",
+        "5 lines cannot be read\n",
+    ];
+    let combined = |rest: &str| format!("{SECRET} - - [17/May/2026:10:00:00 +0000] {rest}\n");
+    let log = combined("\"GET / HTTP/1.1\" 200 9 \"-\" \"-\"")
+        + &combined("\"GET / HTTP/1.1\" 200 9")
+        + &combined(&format!("\"GET {SECRET}"))
+        + &format!("{SECRET} - - [{SECRET}] \"GET / HTTP/1.1\" 200 9 \"-\" \"-\"\n");
+    let log_faults = [
+        "visits.csv:2: referer: found the end of the line, where a text in quotation marks, as of the combined format, is read\n",
+        "visits.csv:3: request: found a quotation mark that its own line does not close, where a text in quotation marks and a \
+         space is read\n",
+        "visits.csv:4: time: found a text, where a time in the format clf of source.time is read\n",
+        "3 lines cannot be read\n",
+    ];
+    let timed = "time = { field = \"time\", format = \"unix\" }";
+    let sources = [
+        (format!("type = \"csv\"\npath = \"visits.csv\"\n{timed}"), "price", csv, &csv_faults[..]),
+        (format!("type = \"jsonl\"\npath = \"visits.csv\"\n{timed}"), "price", lines, &json_faults[..]),
+        ("type = \"combined\"\npath = \"visits.csv\"".to_owned(), "bytes", log, &log_faults[..]),
+    ];
+    for (source, of, text, faults) in sources {
+        let scene = Scene::new("faults");
+        let (by, person) = if of == "bytes" { ("referer", "client") } else { ("page", "person") };
+        let job = of_numbers(&source, by, of).replace("field = \"person\"", &format!("field = \"{person}\""));
+        scene.write("job.toml", job.replace("missing = \"drop\"", "missing = \"reject\""));
+        scene.write("visits.csv", text);
+        let said = scene.done(&["check", "job.toml", "--sample", "100"]);
+        is_discreet(&source, &said);
+        for fault in faults {
+            assert!(said.out.contains(fault), "{source}: no {fault}: {}", said.out);
+        }
+        // A run says that there are too many, and none of their faults.
+        scene.init();
+        for command in ["replay", "run"] {
+            let said = scene.run(&[command, "job.toml"]);
+            assert!(said.code == Some(65) && said.err.contains("check JOB --sample N"), "{said:?}");
+            assert!(!said.err.contains("visits.csv:2") && !said.err.contains("visits.csv:3"), "{said:?}");
+            is_discreet(&source, &said);
+        }
+    }
+}
+
+// Refutes a table that lacks the keys of the records without a warning, a count that is wrong, and a run that says of how
+// many records a table has no row.
+#[test]
+fn a_table_without_rows_for_the_records_is_warned_of() {
+    let job = of_numbers(
+        "type = \"csv\"\npath = \"visits.csv\"\ntime = { field = \"time\", format = \"unix\" }",
+        "pages.topic",
+        "price",
+    );
+    let job = format!("{job}\n[tables]\npages = \"pages.csv\"\n\n[fields]\npage = 'lower of page'\n");
+    let scene = Scene::new("tables");
+    scene.write("job.toml", &job);
+    scene.write("pages.csv", "page,topic,other\na,a,1\nb,,2\n");
+    let records = |pages: &str| {
+        let line = |page: char| {
+            format!("p,{},{},1\n", FROM / SECOND, if page == '-' { String::new() } else { page.to_string() })
+        };
+        "person,time,page,price\n".to_owned() + &pages.chars().map(line).collect::<String>()
+    };
+    let counted = |lines: &str, said: &str, warned: Option<&str>| {
+        scene.write("visits.csv", records(lines));
+        let sample = scene.done(&["check", "job.toml", "--sample", "100"]);
+        assert!(sample.out.contains(&format!("  page: {said}\n")), "{sample:?}");
+        let warnings: Vec<&str> =
+            sample.out.lines().filter(|line| line.contains("warning: tables.pages")).collect();
+        assert_eq!(warnings.len(), usize::from(warned.is_some()), "{sample:?}");
+        if let Some(warned) = warned {
+            assert!(
+                warnings[0]
+                    .starts_with(&format!("warning: tables.pages: field page: {warned} a row of the table;")),
+                "{warnings:?}"
+            );
+        }
+    };
+    // The key is the derived field, and a row with an empty cell is one.
+    counted("aAbBaaaaaa", "found 10, readable 10, with a row of the table 10, without one 0", None);
+    counted("abBaaaaaax-", "found 10, readable 10, with a row of the table 9, without one 1", None);
+    counted(
+        "abBaaaaayx",
+        "found 10, readable 10, with a row of the table 8, without one 2",
+        Some("2 of 10 records lack"),
+    );
+    counted("xyz-", "found 3, readable 3, with a row of the table 0, without one 3", Some("no record has"));
+    scene.init();
+    let said = scene.done(&["replay", "job.toml", "--out", "none.jsonl"]);
+    let warning = "operator only: warning: tables.pages: field page: no record has a row of the table;";
+    assert_eq!(said.err.matches(warning).count(), 1, "{said:?}");
+    scene.write("visits.csv", records("axyz"));
+    let again = job.replace("version = 1", "version = 2");
+    scene.write("job.toml", again);
+    let said = scene.done(&["replay", "job.toml", "--out", "some.jsonl"]);
+    assert!(!said.err.contains("tables.pages"), "{said:?}");
 }

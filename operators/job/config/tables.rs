@@ -28,6 +28,12 @@ impl TableSpec {
         self.by.as_deref().unwrap_or(self.table.key())
     }
 
+    /// Returns true if a field is a column of the table.
+    pub(in crate::job) fn has(&self, field: &str) -> bool {
+        let column = field.strip_prefix(self.name.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        column.is_some_and(|column| self.table.columns().any(|(name, _)| name == column))
+    }
+
     /// Returns the table as a job file states it.
     pub(super) fn stated(&self) -> String {
         let named = |name: &str, value: &Option<String>| match value {

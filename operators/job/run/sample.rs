@@ -30,7 +30,17 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     for field in compared(&job.source.condition) {
         uses_as("source.where".to_owned(), &field, SurveyedKind::Compared);
     }
-    for derived in job.derived.all_behind(&read_fields(job, offers)) {
+    let behind = job.derived.all_behind(&read_fields(job, offers));
+    for table in &job.tables {
+        if behind.iter().any(|derived| table.has(&derived.name)) {
+            let kind = SurveyedKind::Joined(Arc::clone(&table.table));
+            uses_as(format!("tables.{}", table.name), table.by(), kind);
+        }
+    }
+    for derived in behind {
+        if job.tables.iter().any(|table| table.has(&derived.name)) {
+            continue;
+        }
         let is_stated = job.fields.get(&derived.name).is_some();
         let place = if is_stated { derived.path() } else { derived.name.clone() };
         for field in derived.expression.fields() {
@@ -110,9 +120,13 @@ impl Job {
             return Err(RunError::configuration(message));
         }
         let offers = self.release_plans(self.horizon())?;
-        let survey = Survey::for_open_data(uses(self, &offers), (self.from, self.until), most);
+        let uses = uses(self, &offers);
+        // A derived field that no release reads is checked too.
+        let made_of = self.derived.iter().flat_map(|field| field.expression.fields()).map(str::to_owned);
+        let wanted: Vec<String> = uses.iter().map(|used| used.field.clone()).chain(made_of).collect();
+        let survey = Survey::for_open_data(uses, (self.from, self.until), most);
         let survey = Arc::new(if names {
-            survey.with_names(self.source.explode.as_ref().map(|explode| explode.array.clone()))
+            survey.with_names(self.source.explode.as_ref().map(|explode| explode.array.clone()), wanted)
         } else {
             survey
         });

@@ -206,7 +206,7 @@ pub(super) fn open_in(
     let receiver = match (&source.http, place, &pace) {
         (Some(http), SourcePlace::Files(spool), InputPace::Follow(_)) => {
             let maker = Maker::new(plan.clone(), source)?;
-            let check = LineCheck::new(plan.clone(), format.clone(), maker, sizes.line);
+            let check = LineCheck::new(&plan, format.clone(), maker, sizes.line);
             Some(BatchReceiver::open(spool, http, check)?)
         }
         _ => None,

@@ -2,10 +2,13 @@
 //! receiver checks those of a batch before it takes it: both by this code, so that a batch which was acknowledged
 //! is one that a worker can read.
 
+use std::borrow::Cow;
+
 use super::cutter::without_end;
 use super::identity::LONGEST_ID;
-use super::lines::{Bad, LineFormat, NO_LIST};
+use super::lines::{Bad, LineFault, LineFormat};
 use super::maker::{BadCell, Maker, SourceRecord};
+use super::number::steps;
 use super::wanted::{CellLayout, LineCells};
 
 /// Reads lines into one set of cells.
@@ -35,12 +38,60 @@ impl LineReader<'_> {
         }
         self.format.read(lines, length, quotes, self.cells)
     }
+
+    /// Returns the fault of a line that cannot be split.
+    pub(super) fn unsplit(&mut self, line: &[u8]) -> LineFault {
+        self.cells.clear();
+        match line.len() > self.longest {
+            true => self.format.too_long(),
+            false => self.format.fault(line, self.maker.names(), self.cells),
+        }
+    }
+
+    /// Returns the fault of a line whose time cannot be read.
+    pub(super) fn untimed(
+        &self,
+        line: &[u8],
+        BadCell(cell): &BadCell,
+        wanted: Cow<'static, str>,
+    ) -> LineFault {
+        self.unfit(line, *cell, wanted)
+    }
+
+    /// Returns the fault of a line of whose cell no record can be made.
+    pub(super) fn unmade(&self, line: &[u8], BadCell(cell): &BadCell) -> LineFault {
+        let fits_as_id = (1..=LONGEST_ID).contains(&self.cells.get(line, *cell).len());
+        let is_id = self.maker.is_id(*cell) && !fits_as_id;
+        let wanted = if is_id { "a text or a number of 1 to 65,536 bytes" } else { "a number" };
+        self.unfit(line, *cell, wanted.into())
+    }
+
+    fn unfit(&self, line: &[u8], cell: usize, wanted: Cow<'static, str>) -> LineFault {
+        let is_json = matches!(self.format, LineFormat::Jsonl(_));
+        let found = match (self.cells.get(line, cell), self.cells.before(line, cell)) {
+            ([], _) if !self.cells.has(cell) || !is_json => "nothing",
+            ([], _) => "an empty text",
+            (bytes, _) if self.maker.is_id(cell) && bytes.len() > LONGEST_ID => LONG_ID,
+            // Only JSON says which values are texts.
+            (bytes, _) if !is_json => {
+                if steps(bytes, 0).is_some() {
+                    "a number"
+                } else {
+                    "a text"
+                }
+            }
+            // A text with escapes is not read in place.
+            (_, None | Some([.., b'"'])) => "a text",
+            ([b't' | b'f', ..], _) => "true or false",
+            _ => "a number",
+        };
+        LineFault { field: self.maker.names().get(cell).cloned(), found, wanted }
+    }
 }
 
 /// Checks lines as the workers of a job read them.
 #[derive(Clone)]
 pub(super) struct LineCheck {
-    plan: CellLayout,
     format: LineFormat,
     maker: Maker,
     cells: LineCells,
@@ -54,24 +105,16 @@ pub(super) struct LineCheck {
 pub(super) struct UnreadableLine {
     /// The number of the line, from 1 on.
     pub(super) number: u64,
-    /// The field, where one is at fault.
-    pub(super) field: Option<String>,
-    /// The kind of what was found.
-    pub(super) found: &'static str,
-    /// The kind of what is read there.
-    pub(super) wanted: &'static str,
+    pub(super) fault: LineFault,
 }
-
-/// The words for a line that is longer than any that is read.
-pub(super) const TOO_LONG: &str = "more than 1 MiB";
 
 /// The words for a person or an id that is longer than any that is read.
 const LONG_ID: &str = "more than 64 KiB";
 
 impl LineCheck {
-    pub(super) fn new(plan: CellLayout, format: LineFormat, maker: Maker, longest: usize) -> LineCheck {
+    pub(super) fn new(plan: &CellLayout, format: LineFormat, maker: Maker, longest: usize) -> LineCheck {
         let cells = LineCells::new(plan.names.len());
-        LineCheck { plan, format, maker, cells, longest, records: Vec::new() }
+        LineCheck { format, maker, cells, longest, records: Vec::new() }
     }
 
     /// Checks every line of a text; returns the number of those that are not empty.
@@ -92,12 +135,13 @@ impl LineCheck {
             }
             lines += 1;
             if reader.split(rest, line.len(), quotes).is_err() {
-                return Err(self.unsplit(number, line));
+                return Err(UnreadableLine { number, fault: reader.unsplit(line) });
             }
             let time = match reader.maker.time(line, reader.cells) {
                 Ok(time) => time,
-                Err(BadCell(cell)) => {
-                    return Err(self.unfit((number, line), cell, "a time in the format of the job"));
+                Err(cell) => {
+                    let fault = reader.untimed(line, &cell, "a time in the format of the job".into());
+                    return Err(UnreadableLine { number, fault });
                 }
             };
             let mut made = Ok(());
@@ -110,50 +154,11 @@ impl LineCheck {
                     break;
                 }
             }
-            if let Err(BadCell(cell)) = made {
-                let is_id = self.is_id(cell) && !self.fits_as_id(line, cell);
-                let wanted = if is_id { "a text or a number of 1 to 65,536 bytes" } else { "a number" };
-                return Err(self.unfit((number, line), cell, wanted));
+            if let Err(cell) = made {
+                return Err(UnreadableLine { number, fault: reader.unmade(line, &cell) });
             }
         }
         Ok(lines)
-    }
-
-    fn unsplit(&mut self, number: u64, line: &[u8]) -> UnreadableLine {
-        self.cells.clear();
-        let (field, found) = if line.len() > self.longest {
-            (None, TOO_LONG)
-        } else {
-            self.format.fault(line, &mut self.cells)
-        };
-        let wanted = match field {
-            Some(_) if found == NO_LIST => "one list or null",
-            Some(_) => "one text, number, truth value or null",
-            None => "one JSON object of at most 1 MiB on each line",
-        };
-        UnreadableLine { number, field, found, wanted }
-    }
-
-    /// Returns true if the cell identifies a person or a record.
-    fn is_id(&self, cell: usize) -> bool {
-        self.plan.person.is_some_and(|(person, _)| person == cell) || self.plan.id == Some(cell)
-    }
-
-    fn fits_as_id(&self, line: &[u8], cell: usize) -> bool {
-        (1..=LONGEST_ID).contains(&self.cells.get(line, cell).len())
-    }
-
-    fn unfit(&self, (number, line): (u64, &[u8]), cell: usize, wanted: &'static str) -> UnreadableLine {
-        let found = match (self.cells.get(line, cell), self.cells.before(line, cell)) {
-            ([], _) if !self.cells.has(cell) => "nothing",
-            ([], _) => "an empty text",
-            (bytes, _) if self.is_id(cell) && bytes.len() > LONGEST_ID => LONG_ID,
-            // A text with escapes is not read in place.
-            (_, None | Some([.., b'"'])) => "a text",
-            ([b't' | b'f', ..], _) => "true or false",
-            _ => "a number",
-        };
-        UnreadableLine { number, field: self.plan.names.get(cell).cloned(), found, wanted }
     }
 }
 
@@ -175,7 +180,7 @@ mod tests {
         let plan = CellLayout::new(&source, &person, &wanted).unwrap();
         let format = LineFormat::Jsonl(WantedNames::new(&plan.fields, None));
         let maker = Maker::new(plan.clone(), &source).unwrap();
-        LineCheck::new(plan, format, maker, Sizes::USUAL.line)
+        LineCheck::new(&plan, format, maker, Sizes::USUAL.line)
     }
 
     const GOOD: &str = r#"{"user":"u","id":1,"time":1.5,"page":"p","size":"1.25"}"#;
@@ -223,7 +228,8 @@ mod tests {
             let text = [GOOD.as_bytes(), b"\r\n\n", &line, b"\n", b"[]\n"].concat();
             let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
             let fault = check.check(&text).unwrap_err();
-            assert_eq!((fault.number, fault.field.as_deref(), fault.found), (3, field, found), "{shown}");
+            let UnreadableLine { number, fault } = fault;
+            assert_eq!((number, fault.field.as_deref(), fault.found), (3, field, found), "{shown}");
             assert!(!format!("{fault:?}").contains("s3cr3t"));
         }
         for line in [

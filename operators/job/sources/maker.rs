@@ -33,6 +33,8 @@ pub(super) struct BadCell(pub(super) usize);
 pub(super) struct Maker {
     plan: CellLayout,
     times: Option<Times>,
+    /// The words of the job file for the format of the times.
+    format: String,
     /// The zone of local times.
     local: Option<Zone>,
     /// The rules of the zone of the source.
@@ -48,7 +50,23 @@ impl Maker {
         let refused = |invalid: Invalid| SourceError::refused("[source] time").because(invalid.to_string());
         let (times, rules) = (times.map_err(refused)?, ZoneRules::of(&source.zone).map_err(refused)?);
         let local = source.local_zone().cloned();
-        Ok(Maker { plan, times, local, rules, texts: Texts::new(), made: Vec::new() })
+        let format = source.time.as_ref().map(|time| time.format.to_string()).unwrap_or_default();
+        Ok(Maker { plan, times, format, local, rules, texts: Texts::new(), made: Vec::new() })
+    }
+
+    /// The names of all cells.
+    pub(super) fn names(&self) -> &[String] {
+        &self.plan.names
+    }
+
+    /// The words of the job file for the format of the times.
+    pub(super) fn time_format(&self) -> &str {
+        &self.format
+    }
+
+    /// Returns true if the cell identifies a person or a record.
+    pub(super) fn is_id(&self, cell: usize) -> bool {
+        self.plan.person.is_some_and(|(person, _)| person == cell) || self.plan.id == Some(cell)
     }
 
     /// Returns the zone in whose local time, without an offset, the times are read.

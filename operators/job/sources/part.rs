@@ -14,7 +14,7 @@ use super::columnar::Rows;
 use super::dealer::RowChunk;
 use super::dealer::{Brake, DealerMessage, LineChunk, Progress, RecordCounts, SourceFault};
 use super::identity::PersonIdentity;
-use super::line_reader::{LineReader, TOO_LONG};
+use super::line_reader::LineReader;
 use super::lines::LineFormat;
 use super::maker::{Made, Maker, SourceRecord};
 use super::milestones::Milestones;
@@ -303,7 +303,7 @@ impl Lines {
 
     fn begin(&mut self, chunk: LineChunk) {
         let LineChunk { lines, too_long, quotes, columns, number, place, latest } = chunk;
-        (0..too_long).for_each(|_| self.handle.survey.unreadable(place.clone(), None, TOO_LONG));
+        (0..too_long).for_each(|_| self.handle.survey.unreadable(place.clone(), || self.format.too_long()));
         if let Some(columns) = columns {
             self.format = LineFormat::Csv(columns);
         }
@@ -373,7 +373,7 @@ impl ChunkReader<'_> {
                     if self.reader.format.passes(line) {
                         continue;
                     }
-                    (line, self.reader.split(rest, line.len(), quotes))
+                    (line, self.reader.split(rest, line.len(), quotes).map_err(|_| None))
                 }
                 #[cfg(feature = "arrow")]
                 ChunkContent::Rows(rows) => {
@@ -381,18 +381,19 @@ impl ChunkReader<'_> {
                         *number += 1;
                     }
                     // The cells of a row all stand beside a line that is empty.
-                    (&[][..], rows.read(self.reader.cells, self.reader.longest))
+                    (&[][..], rows.read(self.reader.cells, self.fields, self.reader.longest).map_err(Some))
                 }
             };
             let file = current.place.as_ref().map(|(file, _)| file);
             let at = || file.map(|file| (Arc::clone(file), number));
-            if split.is_err() {
-                self.survey.unreadable(at(), None, self.reader.format.bad());
+            if let Err(row) = split {
+                self.survey.unreadable(at(), || row.unwrap_or_else(|| self.reader.unsplit(line)));
                 self.fault.bad(1, file.map(|file| &**file));
                 continue;
             }
             let time = self.reader.maker.time(line, self.reader.cells);
             let said = time.as_ref().ok().copied().flatten();
+            let is_untimed = time.is_err();
             if self.survey.wants_names()
                 && self.survey.counts()
                 && matches!(self.reader.format, LineFormat::Jsonl(_))
@@ -421,9 +422,16 @@ impl ChunkReader<'_> {
                 self.counts.ahead += 1;
                 continue;
             }
-            if made.is_err() {
+            if let Err(cell) = made {
                 batch.truncate(before);
-                self.survey.unreadable(at(), Some((line, cells, self.fields, said)), "");
+                self.survey.unreadable(at(), || match is_untimed {
+                    true => {
+                        let format = self.reader.maker.time_format();
+                        let wanted = format!("a time in the format {format} of source.time");
+                        self.reader.untimed(line, &cell, wanted.into())
+                    }
+                    false => self.reader.unmade(line, &cell),
+                });
                 self.fault.bad(1, file.map(|file| &**file));
                 continue;
             }

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::dealer::{Progress, SourceFault};
 use super::line_reader::{LineCheck, UnreadableLine};
+use super::lines::LineFault;
 use super::spool::{REMEMBERED, Spool, SpoolBatch, SpoolBounds, SpoolRefusal, SpooledBatch};
 use crate::dataflow::SourceError;
 use crate::http::{
@@ -244,7 +245,7 @@ fn refused(refusal: &SpoolRefusal) -> HttpResponse {
 
 /// Refuses a batch with a line that no worker could read: its sender can mend it.
 fn unreadable(line: &UnreadableLine) -> HttpResponse {
-    let UnreadableLine { number, field, found, wanted } = line;
+    let UnreadableLine { number, fault: LineFault { field, found, wanted } } = line;
     let field = field.as_ref().map_or(String::new(), |field| format!("field {field}: "));
     let why = format!(
         "line {number}: {field}found {found}; give {wanted}, and send the batch again: nothing of it is kept"

@@ -11,9 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::identity::LONGEST;
 use super::identity::LONGEST_ID;
+use super::lines::LineFault;
 use super::number::{steps, trimmed};
 use super::wanted::LineCells;
 use crate::job::config::Missing;
+use crate::job::table::PublicTable;
 use crate::time::Time;
 
 /// The number of records that a real run counts. A field that one person in a hundred has is in one of them
@@ -27,7 +29,7 @@ const REPORTED_BAD_LINES: usize = 10;
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The use that a job makes of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SurveyedKind {
     /// The person of a record, with the treatment of a record without one.
     Person(Missing),
@@ -41,6 +43,8 @@ pub(crate) enum SurveyedKind {
     Compared,
     /// A field that a derived field is made of.
     Source,
+    /// The key by which the row of a table is found.
+    Joined(Arc<PublicTable>),
     /// A number in steps of 10^-digits, and the steps that are within its range.
     Number { digits: i32, range: Option<(i64, i64)> },
 }
@@ -73,14 +77,9 @@ pub struct Survey {
     last: AtomicI64,
     details: Mutex<Vec<Detail>>,
     /// The fields that the lines have, where they are collected.
-    names: Option<Mutex<BTreeSet<String>>>,
-    /// The array of which each element is a record.
-    exploded: Option<String>,
+    names: Option<CollectedNames>,
     warn: Option<Warn>,
 }
-
-/// A line with its cells, the fields that these are of, and its time.
-pub(super) type SplitLine<'a> = (&'a [u8], &'a LineCells, &'a [String], Option<Time>);
 
 struct FieldCount {
     of: Use,
@@ -92,8 +91,7 @@ struct FieldCount {
 /// An unreadable line.
 struct Detail {
     at: (Arc<str>, u64),
-    field: String,
-    why: &'static str,
+    fault: LineFault,
 }
 
 impl Survey {
@@ -122,7 +120,6 @@ impl Survey {
             last: AtomicI64::new(Time::MIN),
             details: Mutex::default(),
             names: None,
-            exploded: None,
             warn: None,
         }
     }
@@ -142,9 +139,10 @@ impl Survey {
         Survey { part, ..self }
     }
 
-    /// Collects the names of all fields of the lines, too, and of the elements of the array that is exploded.
-    pub(crate) fn with_names(self, exploded: Option<String>) -> Survey {
-        Survey { names: Some(Mutex::default()), exploded, ..self }
+    /// Collects the names of all fields of the lines, too, and of the elements of the array that is exploded. An element of
+    /// another array has a name where the job names it, or a field of it, among `wanted`.
+    pub(crate) fn with_names(self, exploded: Option<String>, wanted: Vec<String>) -> Survey {
+        Survey { names: Some(CollectedNames { found: Mutex::default(), exploded, wanted }), ..self }
     }
 
     /// Returns true while records are still counted.
@@ -200,18 +198,25 @@ impl Survey {
     /// Counts a line that was split into cells, with readable content or not.
     pub(super) fn line(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
         for FieldCount { of, found, readable, within } in &self.uses {
-            let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
+            let mut named = fields.iter().enumerate().filter(|(_, field)| **field == of.field);
+            // A derived field hides one of the source of its name, but for a person, an id and a time.
+            let place = match of.kind {
+                SurveyedKind::Joined(_) => named.next_back(),
+                _ => named.next(),
+            };
+            let Some((cell, _)) = place else { continue };
             let bytes = cells.get(line, cell);
             if trimmed(bytes).is_empty() {
                 continue;
             }
             found.fetch_add(1, Ordering::Relaxed);
-            let (reads, holds) = match of.kind {
+            let (reads, holds) = match &of.kind {
                 SurveyedKind::Person(_) | SurveyedKind::Id => (bytes.len() <= LONGEST_ID, true),
                 SurveyedKind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
                 SurveyedKind::Key => (bytes.len() <= LONGEST, true),
                 SurveyedKind::Compared | SurveyedKind::Source => (true, true),
-                SurveyedKind::Number { digits, range } => match steps(bytes, digits) {
+                SurveyedKind::Joined(table) => (true, table.has_row(bytes)),
+                SurveyedKind::Number { digits, range } => match steps(bytes, *digits) {
                     Some(steps) => (true, range.is_none_or(|(low, high)| (low..=high).contains(&steps))),
                     None => (false, false),
                 },
@@ -225,14 +230,8 @@ impl Survey {
         }
     }
 
-    /// Counts a line that cannot be read: with its place, and, where it was split into cells, with their
-    /// content.
-    pub(super) fn unreadable(
-        &self,
-        at: Option<(Arc<str>, u64)>,
-        apart: Option<SplitLine<'_>>,
-        format: &'static str,
-    ) {
+    /// Counts a line that cannot be read, with its place and its fault.
+    pub(super) fn unreadable(&self, at: Option<(Arc<str>, u64)>, fault: impl FnOnce() -> LineFault) {
         if !self.open || !self.counts() {
             return;
         }
@@ -240,54 +239,22 @@ impl Survey {
         let Some(at) = at else { return };
         let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
         if details.len() < REPORTED_BAD_LINES {
-            let (field, why) = match apart {
-                None => (String::new(), format),
-                Some((line, cells, fields, time)) => self.reason(line, cells, fields, time),
-            };
-            details.push(Detail { at, field, why });
+            details.push(Detail { at, fault: fault() });
         }
-    }
-
-    fn reason(
-        &self,
-        line: &[u8],
-        cells: &LineCells,
-        fields: &[String],
-        time: Option<Time>,
-    ) -> (String, &'static str) {
-        for FieldCount { of, .. } in &self.uses {
-            let Some(cell) = fields.iter().position(|field| *field == of.field) else { continue };
-            let bytes = cells.get(line, cell);
-            let is_there = !trimmed(bytes).is_empty();
-            let why = match of.kind {
-                SurveyedKind::Time if !is_there => "no time",
-                SurveyedKind::Time if time.is_none() => "no time in the format of the job file",
-                SurveyedKind::Person(_) | SurveyedKind::Id if bytes.len() > LONGEST_ID => "more than 64 KB",
-                SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id if bytes.is_empty() => {
-                    "nothing, where one is required"
-                }
-                SurveyedKind::Number { digits, .. } if is_there && steps(bytes, digits).is_none() => {
-                    "no number"
-                }
-                _ => continue,
-            };
-            return (of.field.clone(), why);
-        }
-        (String::new(), "a line that cannot be read")
     }
 
     /// Collects the names in a line of JSON.
     pub(super) fn name_fields(&self, line: &[u8]) {
         let Some(names) = &self.names else { return };
         let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(line) else { return };
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-        leaves(&object, "", self.exploded.as_deref(), &mut names);
+        let mut found = names.found.lock().unwrap_or_else(PoisonError::into_inner);
+        names.add(&object, "", &mut found);
     }
 
     /// The names of all fields, where they were collected.
     pub fn names(&self) -> Vec<String> {
         let names = self.names.as_ref();
-        let names = names.map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let names = names.map(|names| names.found.lock().unwrap_or_else(PoisonError::into_inner).clone());
         names.unwrap_or_default().into_iter().collect()
     }
 
@@ -320,6 +287,7 @@ impl Survey {
                     "a line without it cannot be read"
                 }
                 SurveyedKind::Key | SurveyedKind::Number { .. } => "a record without it does not count",
+                SurveyedKind::Joined(_) => "what the table says is missing",
                 SurveyedKind::Compared => "without it no comparison with it holds",
                 SurveyedKind::Source => "what is made of it is missing",
             };
@@ -327,7 +295,26 @@ impl Survey {
                 "{place}: field {field}: {of_them}; {comes}. Is it spelt so in the records, path and all?"
             )
         };
-        missing.map(warning).collect()
+        missing.map(warning).chain(self.without_row()).collect()
+    }
+
+    /// The tables of which no counted record has a row; of open data, of which more than a tenth have none.
+    fn without_row(&self) -> Vec<String> {
+        let warning = |FieldCount { of: Use { place, field, kind }, found, within, .. }: &FieldCount| {
+            let (found, within) = (found.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
+            let lacking = match (kind, within, self.open) {
+                (SurveyedKind::Joined(_), 0, _) if found > 0 => "no record has".to_owned(),
+                (SurveyedKind::Joined(_), _, true) if (found - within).saturating_mul(10) > found => {
+                    format!("{} of {} lack", grouped(found - within), records(found))
+                }
+                _ => return None,
+            };
+            Some(format!(
+                "{place}: field {field}: {lacking} a row of the table; its columns are missing there, and a record whose key or value \
+                 is missing does not count. Are its keys written as in the records?"
+            ))
+        };
+        self.uses.iter().filter_map(warning).collect()
     }
 
     /// The warning, once all records have been read, that none of them lies where there are windows.
@@ -377,12 +364,14 @@ impl Survey {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let fields = self.uses.iter().map(|FieldCount { of, found, readable, within }| {
             let ranged = matches!(of.kind, SurveyedKind::Time | SurveyedKind::Number { range: Some(_), .. });
+            let joined = matches!(of.kind, SurveyedKind::Joined(_));
             serde_json::json!({
                 "place": of.place,
                 "field": of.field,
                 "found": count(found),
                 "readable": count(readable),
                 "within": ranged.then(|| count(within)),
+                "joined": joined.then(|| count(within)),
             })
         });
         serde_json::json!({
@@ -418,6 +407,15 @@ impl fmt::Display for Survey {
                 SurveyedKind::Number { range: Some(_), .. } => {
                     writeln!(f, ", within its range {}", count(within))?
                 }
+                SurveyedKind::Joined(_) => {
+                    let lacking = found.load(Ordering::Relaxed) - within.load(Ordering::Relaxed);
+                    writeln!(
+                        f,
+                        ", with a row of the table {}, without one {}",
+                        count(within),
+                        grouped(lacking)
+                    )?
+                }
                 _ => writeln!(f)?,
             }
         }
@@ -428,9 +426,9 @@ impl fmt::Display for Survey {
         }
         let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
         details.sort_by(|one, other| one.at.cmp(&other.at));
-        for Detail { at: (place, line), field, why } in details.iter() {
-            let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
-            writeln!(f, "  {place}:{line}: {field}{why}")?;
+        for Detail { at: (place, line), fault: LineFault { field, found, wanted } } in details.iter() {
+            let field = field.as_ref().map_or(String::new(), |field| format!("{field}: "));
+            writeln!(f, "  {place}:{line}: {field}found {found}, where {wanted} is read")?;
         }
         if bad > details.len() as u64 && !details.is_empty() {
             writeln!(f, "  and {} more", grouped(bad - details.len() as u64))?;
@@ -448,30 +446,56 @@ impl fmt::Debug for Survey {
     }
 }
 
-/// The paths of all plain values of an object.
-fn leaves(
-    object: &serde_json::Map<String, serde_json::Value>,
-    before: &str,
-    exploded: Option<&str>,
-    names: &mut BTreeSet<String>,
-) {
-    for (name, value) in object {
-        let path = format!("{before}{name}");
+/// The names of the fields of lines of JSON.
+struct CollectedNames {
+    found: Mutex<BTreeSet<String>>,
+    /// The array of which each element is a record.
+    exploded: Option<String>,
+    /// The names that the job has.
+    wanted: Vec<String>,
+}
+
+impl CollectedNames {
+    /// Adds the paths of all plain values of an object.
+    fn add(
+        &self,
+        object: &serde_json::Map<String, serde_json::Value>,
+        before: &str,
+        found: &mut BTreeSet<String>,
+    ) {
+        for (name, value) in object {
+            self.add_value(format!("{before}{name}"), value, found);
+        }
+    }
+
+    fn add_value(&self, path: String, value: &serde_json::Value, found: &mut BTreeSet<String>) {
         match value {
-            serde_json::Value::Object(inner) => leaves(inner, &format!("{path}."), exploded, names),
-            serde_json::Value::Array(elements) if exploded == Some(&path) => {
+            serde_json::Value::Object(inner) => self.add(inner, &format!("{path}."), found),
+            serde_json::Value::Array(elements) if self.exploded.as_ref() == Some(&path) => {
                 for element in elements {
                     match element {
-                        serde_json::Value::Object(inner) => {
-                            leaves(inner, &format!("{path}."), exploded, names);
-                        }
-                        serde_json::Value::Array(_) => {}
-                        _ => _ = names.insert(path.clone()),
+                        // An element that is an array has elements of its own.
+                        serde_json::Value::Array(inner) => self.add_elements(&path, inner, found),
+                        element => self.add_value(path.clone(), element, found),
                     }
                 }
             }
-            serde_json::Value::Array(_) => {}
-            _ => _ = names.insert(path),
+            serde_json::Value::Array(elements) => self.add_elements(&path, elements, found),
+            _ => _ = found.insert(path),
+        }
+    }
+
+    /// Adds the elements of an array that the job names: all of them would be as many names as the longest array has elements.
+    fn add_elements(&self, array: &str, elements: &[serde_json::Value], found: &mut BTreeSet<String>) {
+        let rests = self.wanted.iter().filter_map(|name| name.strip_prefix(array)?.strip_prefix('.'));
+        let indices = rests.filter_map(|rest| {
+            let word = rest.split('.').next()?;
+            word.parse().ok().filter(|index: &usize| index.to_string() == word)
+        });
+        for index in indices.collect::<BTreeSet<usize>>() {
+            if let Some(element) = elements.get(index) {
+                self.add_value(format!("{array}.{index}"), element, found);
+            }
         }
     }
 }
@@ -554,13 +578,23 @@ mod tests {
 
     #[test]
     fn paths_lead_to_plain_values() {
-        let line = br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1}]},"b.c":2}"#;
-        for (exploded, more) in [(None, &[][..]), (Some("b.f"), &["b.f.g"]), (Some("b"), &[])] {
+        let line =
+            br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1},[2,3]]},"b.c":2,"h":[[4,5],{"i":6,"j":7}]}"#;
+        let elements = ["b.f.0.g", "b.f.1", "h.0.1", "h.1.i", "h.01.i", "h.2", "h.1x", "h", "b.d.0"];
+        for (exploded, wanted, expected) in [
+            (None, &[][..], &["a", "b.c", "b.d.e"][..]),
+            (Some("b.f"), &[], &["a", "b.c", "b.d.e", "b.f.g"]),
+            (Some("b.f"), &["b.f.1"], &["a", "b.c", "b.d.e", "b.f.1", "b.f.g"]),
+            (Some("b"), &[], &["a", "b.c", "b.d.e"]),
+            // What stands beside a field that the job names has its name too.
+            (None, &elements, &["a", "b.c", "b.d.e", "b.f.0.g", "h.0.1", "h.1.i", "h.1.j"]),
+        ] {
             let survey = Survey::for_open_data(Vec::new(), (None, None), 5);
-            let survey = survey.with_names(exploded.map(str::to_owned));
+            let wanted = wanted.iter().map(|name| (*name).to_owned()).collect();
+            let survey = survey.with_names(exploded.map(str::to_owned), wanted);
             survey.name_fields(line);
             survey.name_fields(b"no JSON");
-            assert_eq!(survey.names(), [&["a", "b.c", "b.d.e"], more].concat());
+            assert_eq!(survey.names(), expected, "{exploded:?}");
         }
     }
 }

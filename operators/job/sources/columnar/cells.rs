@@ -8,7 +8,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::job::sources::lines::Bad;
+use crate::job::sources::lines::{Bad, LineFault};
 use crate::job::sources::wanted::LineCells;
 
 /// Some rows of a batch, of which the first ones were read.
@@ -37,8 +37,13 @@ impl Rows {
         self.rows - self.at
     }
 
-    /// Reads the cells of the next row. None of them may have more bytes than `longest`.
-    pub(in crate::job::sources) fn read(&mut self, cells: &mut LineCells, longest: usize) -> Result<(), Bad> {
+    /// Reads the cells of the next row, which have these names. None of them may have more bytes than `longest`.
+    pub(in crate::job::sources) fn read(
+        &mut self,
+        cells: &mut LineCells,
+        names: &[String],
+        longest: usize,
+    ) -> Result<(), LineFault> {
         cells.clear();
         let row = self.at;
         self.at += 1;
@@ -46,9 +51,23 @@ impl Rows {
             let Some((array, row)) = column.value(row) else { continue };
             let mut written = Ok(());
             cells.write(cell, |beside| written = write(array, row, longest, beside));
-            written?;
+            written.map_err(|Bad| {
+                let (found, wanted) = unwritten(array.data_type());
+                LineFault { field: names.get(cell).cloned(), found, wanted: wanted.into() }
+            })?;
         }
         Ok(())
+    }
+}
+
+/// The words for a value of this type that has no text, and for one that has.
+fn unwritten(kind: &DataType) -> (&'static str, &'static str) {
+    match kind {
+        DataType::Float32 | DataType::Float64 => ("NaN or an infinity", "a number"),
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
+            ("a time before the year 0 or after 9999", "a time of these years")
+        }
+        _ => ("more than 1 MB", "a value of at most 1 MB"),
     }
 }
 

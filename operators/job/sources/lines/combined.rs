@@ -3,7 +3,7 @@
 
 use memchr::{memchr, memchr2, memmem};
 
-use super::Bad;
+use super::{Bad, LINE_END, LineFault, OPEN_QUOTE};
 use crate::job::sources::wanted::LineCells;
 
 /// The cells for the fields of the log.
@@ -36,32 +36,55 @@ impl Combined {
         }
     }
 
+    #[inline]
     pub(super) fn read(&self, line: &[u8], cells: &mut LineCells) -> Result<(), Bad> {
+        self.parse(line, cells, &mut CLIENT.clone()).map_err(|_| Bad)
+    }
+
+    /// Reads a line; `part` becomes the one that is being read. An error says what was found there.
+    #[inline]
+    fn parse(&self, line: &[u8], cells: &mut LineCells, part: &mut LinePart) -> Result<(), &'static str> {
         let mut rest = Rest { line, at: 0 };
         rest.word(self.client, cells)?;
+        *part = ("ident", "a word and a space");
         rest.word(None, cells)?;
         // A user's name may have spaces in it.
+        *part = ("user", "a name before \" [\"");
         rest.until(b" [", self.user, cells)?;
+        *part = ("time", "a time before \"] \"");
         rest.until(b"] \"", self.time, cells)?;
+        *part = ("request", "a text in quotation marks and a space");
         let (from, to) = rest.quoted()?;
         self.request(line, from, to, cells);
         rest.space()?;
+        *part = ("status", "a word");
         rest.word(self.status, cells)?;
+        *part = ("bytes", "a word");
         rest.word(self.bytes, cells)?;
         // A log in the common format ends here.
         if self.referer.is_none() && self.agent.is_none() {
             return Ok(());
         }
-        for cell in [self.referer, self.agent] {
-            let quote = rest.byte();
-            if quote != Some(b'"') {
-                return Err(Bad);
+        for (name, cell) in [("referer", self.referer), ("agent", self.agent)] {
+            *part = (name, "a text in quotation marks, as of the combined format");
+            match rest.byte() {
+                Some(b'"') => {}
+                Some(_) => return Err("a text without quotation marks"),
+                None => return Err(LINE_END),
             }
             let (from, to) = rest.quoted()?;
             text(cell, line, from, to, cells);
             let _ = rest.space();
         }
         Ok(())
+    }
+
+    /// Returns the fault of a line that cannot be read.
+    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> LineFault {
+        let mut part = CLIENT;
+        let found = self.parse(line, cells, &mut part).err().unwrap_or(LINE_END);
+        let (field, wanted) = part;
+        LineFault::of(field, found, wanted)
     }
 
     /// Takes `GET /path HTTP/1.1` apart. A request that is not HTTP is a method by itself, with no path.
@@ -74,6 +97,11 @@ impl Combined {
         text(self.path, line, from + path, from + tail, cells);
     }
 }
+
+/// A part of a line: its name, and the kind of what is read there.
+type LinePart = (&'static str, &'static str);
+
+const CLIENT: LinePart = ("client", "a word and a space");
 
 /// The unread rest of a line.
 struct Rest<'l> {
@@ -92,15 +120,19 @@ impl Rest<'_> {
         byte
     }
 
-    fn space(&mut self) -> Result<(), Bad> {
-        if self.byte() == Some(b' ') { Ok(()) } else { Err(Bad) }
+    fn space(&mut self) -> Result<(), &'static str> {
+        match self.byte() {
+            Some(b' ') => Ok(()),
+            Some(_) => Err("no space behind it"),
+            None => Err(LINE_END),
+        }
     }
 
     /// Reads a word, and the space behind it, if the line goes on.
-    fn word(&mut self, cell: Option<usize>, cells: &mut LineCells) -> Result<(), Bad> {
+    fn word(&mut self, cell: Option<usize>, cells: &mut LineCells) -> Result<(), &'static str> {
         let length = memchr(b' ', self.left()).unwrap_or(self.left().len());
         if length == 0 {
-            return Err(Bad);
+            return Err(if self.left().is_empty() { LINE_END } else { "a second space" });
         }
         let from = self.at;
         self.at += length + 1;
@@ -108,8 +140,8 @@ impl Rest<'_> {
         Ok(())
     }
 
-    fn until(&mut self, end: &[u8], cell: Option<usize>, cells: &mut LineCells) -> Result<(), Bad> {
-        let length = memmem::find(self.left(), end).ok_or(Bad)?;
+    fn until(&mut self, end: &[u8], cell: Option<usize>, cells: &mut LineCells) -> Result<(), &'static str> {
+        let length = memmem::find(self.left(), end).ok_or(LINE_END)?;
         let from = self.at;
         self.at += length + end.len();
         plain(cell, self.line, from, from + length, cells);
@@ -117,10 +149,10 @@ impl Rest<'_> {
     }
 
     /// Reads up to the next quotation mark that has no backslash before it, from behind the last one.
-    fn quoted(&mut self) -> Result<(usize, usize), Bad> {
+    fn quoted(&mut self) -> Result<(usize, usize), &'static str> {
         let from = self.at;
         loop {
-            let at = memchr2(b'"', b'\\', self.left()).ok_or(Bad)?;
+            let at = memchr2(b'"', b'\\', self.left()).ok_or(OPEN_QUOTE)?;
             let found = self.left().get(at).copied();
             self.at += at + 1;
             if found == Some(b'"') {
@@ -214,5 +246,35 @@ mod tests {
         assert_eq!(read(common, &FIELDS[..7]).unwrap()[6], "203");
         assert_eq!(read(common, &FIELDS), None);
         assert_eq!(read("\"GET / HTTP/1.1\"", &FIELDS), None);
+    }
+
+    // Refutes a fault that is reported of another field, or in words that are not those of its kind.
+    #[test]
+    fn a_fault_names_the_part_of_the_line() {
+        let line =
+            r#"10.0.0.1 - ada [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 203 "http://x/" "Moz""#;
+        let names = FIELDS.map(str::to_owned);
+        for (line, field, found) in [
+            ("", "client", LINE_END),
+            (" - ada", "client", "a second space"),
+            ("10.0.0.1", "ident", LINE_END),
+            ("10.0.0.1 - ada 17/May/2015", "user", LINE_END),
+            ("10.0.0.1 - ada [17/May/2015 \"GET /\"", "time", LINE_END),
+            (&line[..55], "request", OPEN_QUOTE),
+            (&line.replace("HTTP/1.1\" ", "HTTP/1.1\""), "request", "no space behind it"),
+            (&line[..60], "request", LINE_END),
+            (&line.replace("200 ", " "), "status", "a second space"),
+            (&line[..64], "bytes", LINE_END),
+            (&line[..68], "referer", LINE_END),
+            (&line.replace("\"http://x/\"", "-"), "referer", "a text without quotation marks"),
+            (&line[..75], "referer", OPEN_QUOTE),
+            (&line[..80], "agent", LINE_END),
+        ] {
+            let mut cells = LineCells::new(names.len());
+            let format = Combined::new(&names);
+            assert!(format.read(line.as_bytes(), &mut cells).is_err(), "{line}");
+            let fault = format.fault(line.as_bytes(), &mut cells);
+            assert_eq!((fault.field.as_deref(), fault.found), (Some(field), found), "{line}");
+        }
     }
 }

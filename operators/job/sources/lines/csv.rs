@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
-use super::Bad;
+use super::{Bad, LINE_END, LineFault, OPEN_QUOTE};
 use crate::dataflow::SourceError;
 use crate::job::config::{CsvMarks, CsvSpec};
 use crate::job::sources::cutter::{BYTE_ORDER_MARK, without_end};
@@ -179,6 +179,29 @@ impl CsvColumns {
             fields.next()?;
         }
         Ok(())
+    }
+}
+
+impl CsvColumns {
+    /// Returns the fault of a line that cannot be split into the cells of these names.
+    pub(super) fn fault(&self, line: &[u8], names: &[String]) -> LineFault {
+        let mut fields = CsvFields { line, at: Some(0), marks: self.marks };
+        let mut column = 0;
+        // The names are of cells, so a column that no cell is of has its number alone.
+        let name = |column: usize| {
+            let wanted = self.wanted.iter().find(|(wanted, _)| *wanted == column);
+            let name = wanted.and_then(|(_, cell)| names.get(*cell));
+            name.map_or_else(|| format!("column {}", column + 1), Clone::clone)
+        };
+        while fields.at.is_some() {
+            if fields.next().is_err() {
+                return LineFault::of(&name(column), OPEN_QUOTE, "a field that ends with its line");
+            }
+            column += 1;
+        }
+        let missing = self.wanted.iter().map(|(wanted, _)| *wanted).find(|wanted| *wanted >= column);
+        let missing = missing.unwrap_or(column);
+        LineFault::of(&name(missing), LINE_END, format!("column {} of the line", missing + 1))
     }
 }
 

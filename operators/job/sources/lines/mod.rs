@@ -4,6 +4,7 @@ mod combined;
 mod csv;
 mod json;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use memchr::memchr;
@@ -34,6 +35,32 @@ pub(super) enum LineFormat {
 #[derive(Debug)]
 pub(super) struct Bad;
 
+/// The reason for which a line cannot be read, in words that have nothing of the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LineFault {
+    /// The field, where one is at fault.
+    pub(super) field: Option<String>,
+    /// The kind of what was found.
+    pub(super) found: &'static str,
+    /// The kind of what is read there.
+    pub(super) wanted: Cow<'static, str>,
+}
+
+impl LineFault {
+    fn of(field: &str, found: &'static str, wanted: impl Into<Cow<'static, str>>) -> LineFault {
+        LineFault { field: Some(field.to_owned()), found, wanted: wanted.into() }
+    }
+}
+
+/// The words for a line that is longer than any that is read.
+pub(super) const TOO_LONG: &str = "more than 1 MiB";
+
+/// The words for the end of a line in the place of a field.
+const LINE_END: &str = "the end of the line";
+
+/// The words for a field whose mark of quotation is not closed.
+const OPEN_QUOTE: &str = "a quotation mark that its own line does not close";
+
 impl LineFormat {
     /// Returns the end of the first of some whole lines, and true where it has quotation marks of columns.
     #[inline]
@@ -56,28 +83,32 @@ impl LineFormat {
         line.is_empty() || matches!(self, LineFormat::Csv(columns) if columns.is_comment(line))
     }
 
-    /// The name of the format that a bad line does not have, for messages.
-    pub(super) fn bad(&self) -> &'static str {
-        match self {
-            LineFormat::Csv(_) => {
-                "fewer columns than are named, a quotation mark that its own line does not close, or more than 1 MB"
-            }
-            LineFormat::Jsonl(_) => {
-                "no JSON object, a field twice, a list or an object where a plain value is read, no list where one is exploded, or more than 1 MB"
-            }
-            LineFormat::Combined(_) => "no line of the combined log format, or more than 1 MB",
-            #[cfg(feature = "arrow")]
-            LineFormat::Rows => {
-                "a number that is NaN or infinite, a time before the year 0 or after 9999, or a value of more than 1 MB"
-            }
-        }
+    /// Returns the fault of a line that is longer than any that is read.
+    pub(super) fn too_long(&self) -> LineFault {
+        let wanted = match self {
+            LineFormat::Jsonl(_) => "one JSON object of at most 1 MiB on each line",
+            _ => "a line of at most 1 MiB",
+        };
+        LineFault { field: None, found: TOO_LONG, wanted: wanted.into() }
     }
 
-    /// The field for which a line cannot be split, if it is one, and the kind of what stands there.
-    pub(super) fn fault(&self, line: &[u8], cells: &mut LineCells) -> (Option<String>, &'static str) {
+    /// Returns the fault of a line, without its end, that cannot be split into the cells of these names.
+    pub(super) fn fault(&self, line: &[u8], names: &[String], cells: &mut LineCells) -> LineFault {
         match self {
-            LineFormat::Jsonl(names) => names.fault(line, cells),
-            _ => (None, self.bad()),
+            LineFormat::Csv(columns) => columns.fault(line, names),
+            LineFormat::Combined(fields) => fields.fault(line, cells),
+            LineFormat::Jsonl(names) => {
+                let (field, found) = names.fault(line, cells);
+                let wanted = match field {
+                    Some(_) if found == NO_LIST => "one list or null",
+                    Some(_) => "one text, number, truth value or null",
+                    None => "one JSON object of at most 1 MiB on each line",
+                };
+                LineFault { field, found, wanted: wanted.into() }
+            }
+            // A row names its column by itself.
+            #[cfg(feature = "arrow")]
+            LineFormat::Rows => LineFault { field: None, found: "another value", wanted: "a row".into() },
         }
     }
 

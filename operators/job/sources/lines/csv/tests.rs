@@ -152,3 +152,25 @@ proptest! {
         prop_assert_eq!((delimiters.next(), delimiters.next()), (length, length));
     }
 }
+
+// Refutes a fault that is reported of another column, or in words that are not those of its kind.
+#[test]
+fn a_fault_names_its_column() {
+    let columns = columns([(1, 1), (3, 0)], CsvMarks::default());
+    let names = ["page".to_owned(), "user".to_owned()];
+    for (line, field, found, wanted) in [
+        ("x", "user", LINE_END, "column 2 of the line"),
+        ("x,y,z", "page", LINE_END, "column 4 of the line"),
+        ("x,\"y,z,w", "user", OPEN_QUOTE, "a field that ends with its line"),
+        ("x,y,\"z,w", "column 3", OPEN_QUOTE, "a field that ends with its line"),
+        ("x,y,z,w,\"v", "column 5", OPEN_QUOTE, "a field that ends with its line"),
+    ] {
+        assert!(columns.quoted(line.as_bytes(), &mut LineCells::new(2)).is_err(), "{line}");
+        let fault = columns.fault(line.as_bytes(), &names);
+        assert_eq!(
+            (fault.field.as_deref(), fault.found, &*fault.wanted),
+            (Some(field), found, wanted),
+            "{line}"
+        );
+    }
+}
