@@ -44,8 +44,8 @@ impl ValueEnum for LogWord {
         let (word, _) = LogKind::WORDS.into_iter().find(|(_, kind)| *kind == self.0)?;
         Some(PossibleValue::new(word).help(match self.0 {
             LogKind::AccessLog => "The combined log of a web server",
-            LogKind::Events => "JSON lines",
-            LogKind::Orders => "Separated text with a line of names",
+            LogKind::Events => "JSON lines, or separated text without a line of names",
+            LogKind::Orders => "Separated text, with a line of names or without",
             LogKind::Zeek => "conn.log of Zeek",
         }))
     }
@@ -104,8 +104,11 @@ fn page(template: &JobTemplate, out: &Path, log: Option<&Path>) -> String {
     let shown = out.display();
     let mut page = format!("wrote {shown}");
     if let Some(log) = log {
-        page +=
-            &format!("; of {} the names of the columns were read, and no value was written", log.display());
+        let read = match template.has_names() {
+            true => "the names of the columns were read",
+            false => "no line names the columns: the kinds of the first values were read",
+        };
+        page += &format!("; of {} {read}, and no value was written", log.display());
     }
     page.push('\n');
     let edits = template.edits();

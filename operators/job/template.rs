@@ -2,7 +2,8 @@
 //!
 //! Of the log only names are read, and of those only names from the lists below are written, however they are
 //! spelt: the first line of a file without a line of names is somebody's record, and must not reach the job
-//! file. So times have no format, which only a value shows, unless the kind of log says it.
+//! file. So times have no format, which only a value shows, unless the kind of log says it. Of a file without a
+//! line of names the kinds of the first values are read: the columns have numbers for names, and the time a format.
 
 mod names;
 
@@ -11,16 +12,24 @@ use std::io;
 use std::path::Path;
 
 use super::config::text as quoted;
-use names::{Candidates, LogNames};
+use names::{Candidates, LogNames, UnnamedColumns};
+
+/// The most other columns that a comment names for the person.
+const MOST_OTHERS: usize = 8;
+
+/// Returns the name of a column that has none, by its place from 0 on.
+fn column(place: usize) -> String {
+    format!("column_{}", place + 1)
+}
 
 /// The kind of log that a job file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogKind {
     /// The combined log of a web server.
     AccessLog,
-    /// JSON lines, one event a line.
+    /// JSON lines, one event a line, or separated text without a line of names.
     Events,
-    /// Separated text with a line of names.
+    /// Separated text, with a line of names or without.
     Orders,
     /// The connections of Zeek, `conn.log`.
     Zeek,
@@ -61,6 +70,7 @@ impl LogKind {
 pub struct JobTemplate {
     text: String,
     edits: Vec<(usize, String)>,
+    has_names: bool,
 }
 
 impl JobTemplate {
@@ -72,7 +82,8 @@ impl JobTemplate {
     /// If the log cannot be read, or has no line of names where its kind has one.
     pub fn new(kind: LogKind, path: Option<&str>, log: Option<&Path>) -> io::Result<JobTemplate> {
         let found = log.map(|log| LogNames::read(kind, log)).transpose()?;
-        let mut page = JobTemplate { text: String::new(), edits: Vec::new() };
+        let mut page = JobTemplate::empty();
+        page.has_names = found.as_ref().is_none_or(|found| found.unnamed.is_none());
         page.head(kind);
         page.source(kind, path, found.as_ref());
         let columns = NamedColumns::of(kind, found.as_ref());
@@ -84,6 +95,15 @@ impl JobTemplate {
     /// Returns the text of the job file.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns true unless the log has no line that names its columns.
+    pub fn has_names(&self) -> bool {
+        self.has_names
+    }
+
+    fn empty() -> JobTemplate {
+        JobTemplate { text: String::new(), edits: Vec::new(), has_names: true }
     }
 
     /// Returns the lines to edit, each with what it decides.
@@ -128,9 +148,11 @@ impl JobTemplate {
     }
 
     fn source(&mut self, kind: LogKind, path: Option<&str>, found: Option<&LogNames>) {
+        let unnamed = found.and_then(|found| found.unnamed.as_ref());
         let word = match kind {
             LogKind::AccessLog => "combined",
-            LogKind::Events => "jsonl",
+            LogKind::Events if unnamed.is_none() => "jsonl",
+            LogKind::Events => "csv",
             LogKind::Orders | LogKind::Zeek => "csv",
         };
         self.line(&format!("[source]\ntype = \"{word}\""));
@@ -152,21 +174,58 @@ impl JobTemplate {
                 if let Some(mark) = found.map(|found| found.delimiter).filter(|mark| *mark != ',') {
                     self.line(&format!("delimiter = {}", quoted(&mark.to_string())));
                 }
+                if found.is_some_and(|found| found.has_comments) {
+                    self.line("comment = \"#\"                            # a line that begins with it is no record");
+                }
+                if let Some((found, unnamed)) = found.zip(unnamed) {
+                    self.unnamed(found, unnamed);
+                }
                 let time = found.map_or(Some("time"), |found| found.first(names::TIME));
                 let format = if kind == LogKind::Events { "rfc3339" } else { "%Y-%m-%d %H:%M:%S" };
-                self.edit(
-                    "the time and its format, for windows of time: unix, unix-ms, rfc3339, or a pattern",
-                    &format!(
-                        "# time = {{ field = {}, format = \"{format}\" }}",
-                        quoted(time.unwrap_or("time"))
-                    ),
-                );
+                let what =
+                    "the time and its format, for windows of time: unix, unix-ms, rfc3339, or a pattern";
+                match unnamed.map(|unnamed| unnamed.time) {
+                    Some(Some((place, format))) => self.line(&format!(
+                        "time = {{ field = {}, format = {} }}   # as the first records have it",
+                        quoted(&column(place)),
+                        quoted(format)
+                    )),
+                    Some(None) => {
+                        self.edit(
+                            what,
+                            &format!("# time = {{ field = \"column_1\", format = \"{format}\" }}"),
+                        );
+                    }
+                    None => {
+                        let time = quoted(time.unwrap_or("time"));
+                        self.edit(what, &format!("# time = {{ field = {time}, format = \"{format}\" }}"));
+                    }
+                }
             }
         }
         self.line(
             "bad = { lines = 100 }                    # the unreadable lines that are left out; the next \
              one ends the job\n",
         );
+    }
+
+    /// Writes the marks and the columns of a log that has no line of names.
+    fn unnamed(&mut self, found: &LogNames, unnamed: &UnnamedColumns) {
+        if found.delimiter == '\t' && !unnamed.has_quotes {
+            self.line(
+                "quote = \"\"                               # a mark of quotation is a character like others",
+            );
+        }
+        self.line("# The file has no line of names: name the columns here, in their order, and below.");
+        let names: Vec<String> = found.columns.iter().map(|name| quoted(name)).collect();
+        let lines: Vec<String> = names.chunks(6).map(|names| names.join(", ")).collect();
+        let list = match &lines[..] {
+            [line] => format!("header = [{line}]"),
+            lines => format!("header = [\n    {},\n]", lines.join(",\n    ")),
+        };
+        self.edits
+            .push((self.text.lines().count() + 1, "the names of the columns, in their order".to_owned()));
+        self.line(&list);
     }
 
     fn privacy(&mut self, kind: LogKind, columns: &NamedColumns) {
@@ -267,7 +326,7 @@ impl JobTemplate {
         what: &str,
         (name, statistic, bound, share): (&str, &str, &str, &str),
     ) {
-        let mut inner = JobTemplate { text: String::new(), edits: Vec::new() };
+        let mut inner = JobTemplate::empty();
         inner.release(name, statistic, Some(bound), share);
         let from = self.text.lines().count();
         let place = inner.text.lines().position(|line| line == statistic).unwrap_or_default();
@@ -323,6 +382,9 @@ impl NamedColumns {
             LogKind::Events => "user",
             LogKind::Orders => "customer",
         };
+        if let Some(unnamed) = found.and_then(|found| found.unnamed.as_ref()) {
+            return NamedColumns::of_places(unnamed);
+        }
         NamedColumns {
             person: NamedColumn::of(found, names::PERSON, person),
             key: NamedColumn::of(found, key, other),
@@ -331,6 +393,26 @@ impl NamedColumns {
                 names::VALUE,
                 if kind == LogKind::Events { "value" } else { "amount" },
             ),
+        }
+    }
+
+    /// Returns the columns of a log without names: any may be that of the person, and others are named for the comments.
+    fn of_places(unnamed: &UnnamedColumns) -> NamedColumns {
+        let person = unnamed.others.first().copied().unwrap_or_default();
+        let rest = || unnamed.others.iter().copied().filter(|place| *place != person);
+        let value = rest().rfind(|place| unnamed.numbers.contains(place));
+        let key = rest().find(|place| Some(*place) != value);
+        let guess = |place: Option<usize>| NamedColumn {
+            name: column(place.unwrap_or(person)),
+            is_sure: false,
+            others: Vec::new(),
+        };
+        let others: Vec<String> = rest().map(column).take(MOST_OTHERS).collect();
+        // A job file that runs as it is has some column of the person.
+        NamedColumns {
+            person: NamedColumn { name: column(person), is_sure: true, others },
+            key: guess(key),
+            value: guess(value),
         }
     }
 

@@ -231,6 +231,7 @@ fn what_is_printed_is_the_same_job() {
     for config in [
         "quickstart.toml",
         "access_log.toml",
+        "access_tsv.toml",
         "events.toml",
         "http.toml",
         "retail.toml",
@@ -351,7 +352,7 @@ fn people_of_overlapping_windows_have_a_cheaper_form() {
     let jobs = Jobs::new("overlap", "reviews.toml");
     let job = |budget: &str, statistic: &str, noise: &str, bound: &str| {
         format!(
-            "[job]\nname = \"r\"\nversion = 1\nfrom = \"2026-01-01\"\nuntil = \"2026-03-01\"\n[source]\ntype = \"synthetic\"\npeople = 9\nrows = 9\n\
+            "[job]\nname = \"r\"\nversion = 1\nfrom = \"2026-01-01T00:00:00Z\"\nuntil = \"2026-03-01T00:00:00Z\"\n[source]\ntype = \"synthetic\"\npeople = 9\nrows = 9\n\
              keys = 2\n[privacy]\nperson = {{ field = \"user\", missing = \"drop\" }}\npromise = \"lifetime\"\nbudget = {budget}\n\
              ledger = \"l\"\naccount = \"a\"\n[[release]]\nname = \"r\"\nevery = \"1 day\"\nover = \"7 days\"\n{statistic}\n{bound}\n\
              noise = \"{noise}\"\nshare = 0.5\n"

@@ -133,6 +133,72 @@ fn each_log_has_a_job_that_runs_as_it_is_written() {
     }
 }
 
+// Refutes a log without a line of names that has no job file, one whose first record is taken for names, and a time or a mark
+// that the run reads otherwise.
+#[test]
+fn a_log_without_names_has_a_job_that_runs() {
+    let line = |number: usize| {
+        format!(
+            "u{}\t2026-01-01 00:{:02}:00\t/a\"{}\t{}\n",
+            number % 400,
+            number % 60,
+            number % 3,
+            number % 90
+        )
+    };
+    let place = Directory::new("init-unnamed");
+    fs::write(place.join("log.tsv"), (0..2_000).map(line).collect::<String>()).unwrap();
+    for (kind, job) in [("events", "events.toml"), ("orders", "orders.toml")] {
+        let (code, page, error) = within(&place, &["init", "--from", kind, "log.tsv"]);
+        assert_eq!((code, error.as_str()), (0, ""), "{kind}");
+        let read = format!(
+            "wrote {job}; of log.tsv no line names the columns: the kinds of the first values were read, and no value was written\n"
+        );
+        assert!(page.starts_with(&read), "{page}");
+        for words in [
+            "the names of the columns, in their order\n",
+            "whose a record is: another field may be meant\n",
+            "a release that is left out, since no field is known for it: the field by which people are counted\n",
+        ] {
+            assert!(page.contains(words), "no {words}: {page}");
+        }
+        let (code, page, error) = within(&place, &["check", job, "--sample", "3000"]);
+        assert!(code == 0 && error.is_empty() && page.contains("fields in 2,000 records"), "{page}{error}");
+        assert!(
+            !page.contains("cannot be read") && page.contains("column_1: found 2,000, readable 2,000"),
+            "{page}"
+        );
+        let released = ["name ", "every ", "people ", "mean ", "bound ", "noise ", "share "];
+        // With the names of its columns, days and the releases that are left out, it is a whole job.
+        let text = fs::read_to_string(place.join(job)).unwrap();
+        let whole = text
+            .replace(
+                "# from  = \"2026-01-01T00:00:00Z\"\n# until = \"2026-02-01T00:00:00Z\"",
+                "from = \"2026-01-01T00:00:00Z\"\nuntil = \"2026-01-03T00:00:00Z\"",
+            )
+            .replace("\"lifetime\" ", "\"each day\" ")
+            .replace("\"all\" ", "\"1 day\" ")
+            .replace("\"column_1\"", "\"who\"")
+            .replace("\"column_3\"", "\"page\"")
+            .replace("# [[release]]", "[[release]]");
+        let whole: Vec<&str> = whole
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(rest) if released.iter().any(|field| rest.starts_with(field)) => rest,
+                _ => line,
+            })
+            .collect();
+        fs::write(place.join("whole.toml"), whole.join("\n")).unwrap();
+        let (code, lines, error) = within(&place, &["replay", "whole.toml", "--demo"]);
+        assert_eq!(code, 0, "{error}");
+        assert!(lines.contains("\"release\":\"mean_value\""), "{lines}");
+        assert!(lines.contains("\"key\":\"/a\\\"1\""), "{lines}");
+        let ledger = format!("{kind}.ledger");
+        assert_eq!(within(&place, &["ledger", "init", &ledger, "--config", job]).0, 0);
+        assert_eq!(within(&place, &["replay", job]).0, 0);
+    }
+}
+
 // Refutes a job file that is lost, and half a file that is left.
 #[test]
 fn a_file_that_is_there_is_left_as_it_is() {
@@ -160,7 +226,9 @@ fn a_file_that_is_there_is_left_as_it_is() {
     let (code, _, error) = within(&place, &["init", "--from", "events", "table"]);
     assert!(
         code == 78
-            && error.contains("log: table: its first line is no object of JSON; give a log of this kind"),
+            && error.contains(
+                "log: table: its first line is no object of JSON, and names columns, as of --from orders; give a log of this kind"
+            ),
         "{error}"
     );
     assert!(!place.join("events.toml").exists());

@@ -241,7 +241,7 @@ fn a_line_that_cannot_be_read_is_named_with_its_one_fault() {
         + &combined(&format!("\"GET {SECRET}"))
         + &format!("{SECRET} - - [{SECRET}] \"GET / HTTP/1.1\" 200 9 \"-\" \"-\"\n");
     let log_faults = [
-        "visits.csv:2: referer: found the end of the line, where a text in quotation marks, as of the combined format, is read\n",
+        "visits.csv:2: referer: found the end of the line, where a text in quotation marks, as of the combined format is read\n",
         "visits.csv:3: request: found a quotation mark that its own line does not close, where a text in quotation marks and a \
          space is read\n",
         "visits.csv:4: time: found a text, where a time in the format clf of source.time is read\n",

@@ -1,9 +1,10 @@
 //! Replays of three real logs, by the example jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -39,6 +40,58 @@ fn scene(log: Log) -> Option<Scene> {
     symlink(data, scene.at(log.data)).unwrap();
     fs::create_dir(scene.at("state")).unwrap();
     Some(scene)
+}
+
+// Refutes a conversion of the page that makes other records than the log has, and a job of columns between tabs whose
+// condition or derived fields count others.
+#[test]
+fn columns_between_tabs_are_those_of_the_log() {
+    let Some(scene) = scene(Log { name: "access_tsv", ..ACCESS }) else { return };
+    fs::create_dir(scene.at("config")).unwrap();
+    for name in ["job.toml", ACCESS.data] {
+        fs::rename(scene.at(name), scene.at(&format!("config/{name}"))).unwrap();
+    }
+    let page = scene.read("config/job.toml");
+    let line = page.lines().find_map(|line| line.strip_prefix("#   zcat")).unwrap();
+    let made =
+        Command::new("sh").args(["-c", &format!("zcat{line}")]).current_dir(scene.at("")).output().unwrap();
+    assert!(made.status.success() && made.stderr.is_empty(), "{made:?}");
+    let mut expected: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for line in scene.read("config/access.tsv").lines() {
+        let [time, client, method, path, status, _, _] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        if ["GET", "HEAD"].contains(&method) && status < "400" && !path.ends_with(".png") {
+            let first = path.split(['?', '#']).next().unwrap().split('/').nth(1).unwrap_or_default();
+            for section in ["*".to_owned(), format!("/{first}")] {
+                let day = format!("2015-05-{}T00:00:00Z", &time[..2]);
+                expected.entry((day, section)).or_default().insert(client.to_owned());
+            }
+        }
+    }
+    let sample = scene.done(&["check", "config/job.toml", "--sample", "20000"]).out;
+    assert!(sample.contains("fields in 10,000 records") && !sample.contains("cannot be read"), "{sample}");
+    let demo = scene.done(&["replay", "config/job.toml", "--demo"]).out;
+    let mut sections = 0;
+    for line in demo.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let key = match line["release"].as_str().unwrap() {
+            _ if line["closed"] == true => continue,
+            "clients" => "*",
+            "clients_by_section" => line["key"].as_str().unwrap(),
+            _ => continue,
+        };
+        sections += usize::from(key != "*");
+        let day = line["window"]["start"].as_str().unwrap().to_owned();
+        let clients = &expected[&(day, key.to_owned())];
+        assert_eq!(line["truth"], clients.len(), "{line}");
+    }
+    assert!(sections >= 8, "{demo}");
+    let init = scene.done(&["init", "--from", "events", "config/access.tsv", "--out", "begun.toml"]).out;
+    assert!(init.contains("no line names the columns"), "{init}");
+    let begun = scene.read("begun.toml");
+    assert!(begun.contains("time = { field = \"column_1\", format = \"clf\" }"), "{begun}");
+    let sample = scene.done(&["check", "begun.toml", "--sample", "20000"]).out;
+    assert!(sample.contains("fields in 10,000 records") && !sample.contains("cannot be read"), "{sample}");
 }
 
 /// A cell of a demonstration, by release, window, and key with its quantile.

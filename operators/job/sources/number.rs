@@ -21,6 +21,11 @@ pub(crate) fn exact_steps(bytes: &[u8], digits: u32) -> Option<i128> {
     Some(signed(size(bytes, digits.into())?, negative))
 }
 
+/// Returns true for bytes that are a number.
+pub(in crate::job) fn is_number(bytes: &[u8]) -> bool {
+    exact_steps(bytes, 0).is_some()
+}
+
 /// Returns true for a minus sign, and the bytes behind the sign; `None` without any.
 #[inline]
 fn sign(bytes: &[u8]) -> Option<(bool, &[u8])> {

@@ -50,6 +50,11 @@ impl Times {
     }
 }
 
+/// Returns true for a text that is a time of this format.
+pub(in crate::job) fn is_time(format: &TimeFormat, bytes: &[u8]) -> bool {
+    Times::new(format, &Zone::utc()).is_ok_and(|mut times| times.read(bytes).is_some())
+}
+
 /// Parses `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
 fn rfc3339(bytes: &[u8]) -> Option<Time> {
     let (local, rest) = local_time(bytes)?;

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::LogKind;
+use crate::job::config::TimeFormat;
 use crate::job::sources::bytes::unpacked;
+use crate::job::sources::{is_number, is_time};
 
 /// Names that a column may have, the likeliest first, in small letters and without marks between words.
 pub(super) type Candidates = &'static [&'static str];
@@ -119,7 +121,43 @@ pub(super) struct LogNames {
     pub(super) columns: Vec<String>,
     /// The character between them.
     pub(super) delimiter: char,
+    /// True where lines that begin with `#` come before the first of these columns.
+    pub(super) has_comments: bool,
+    /// The form of the records, where no line names the columns and their names are made up.
+    pub(super) unnamed: Option<UnnamedColumns>,
 }
+
+/// The form of a log whose columns have no names in it: nothing but kinds of values, and places.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct UnnamedColumns {
+    /// True where a field begins with a mark of quotation.
+    pub(super) has_quotes: bool,
+    /// The place of the time, and its format, where one fits all lines that were read.
+    pub(super) time: Option<(usize, &'static str)>,
+    /// The places of the other columns, and of those among them that have numbers.
+    pub(super) others: Vec<usize>,
+    pub(super) numbers: Vec<usize>,
+}
+
+/// The formats that the time of a log without names is tried for.
+const FORMATS: [&str; 10] = [
+    "rfc3339",
+    "clf",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y/%m/%d %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%Y-%m-%d",
+    "unix-ms",
+    "unix",
+];
+
+/// The most records that are read of a log without names.
+const MOST_RECORDS: usize = 20;
+
+/// The marks that may stand between columns, the likeliest first.
+const MARKS: [char; 4] = ['\t', ',', ';', '|'];
 
 /// The longest line of names, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -135,26 +173,36 @@ impl LogNames {
             // Its fields have no names in the file.
             LogKind::AccessLog => {
                 source.fill_buf()?;
-                Ok(LogNames { columns: Vec::new(), delimiter: ' ' })
+                Ok(LogNames { columns: Vec::new(), delimiter: ' ', has_comments: false, unnamed: None })
             }
             LogKind::Events => {
-                let line = first_line(&mut source)?;
-                let object = serde_json::from_str(&line).ok().filter(Value::is_object);
-                let object = object.ok_or_else(|| unlike("its first line is no object of JSON"))?;
+                let lines = first_lines(&mut source)?;
+                let line = lines.records.first().map(String::as_str).unwrap_or_default();
+                let Some(object) = serde_json::from_str(line).ok().filter(Value::is_object) else {
+                    return lines.unnamed().ok_or_else(|| match split(line, lines.delimiter()).len() {
+                        ..2 => unlike("its first line is no object of JSON"),
+                        _ => unlike(
+                            "its first line is no object of JSON, and names columns, as of --from orders",
+                        ),
+                    });
+                };
                 let mut columns = Vec::new();
                 leaves(&object, "", 0, &mut columns);
-                Ok(LogNames { columns, delimiter: ',' })
+                Ok(LogNames { columns, delimiter: ',', has_comments: false, unnamed: None })
             }
             LogKind::Orders => {
-                let line = first_line(&mut source)?;
-                let line = line.trim_start_matches('\u{feff}');
+                let lines = first_lines(&mut source)?;
+                let line = lines.records.first().map(String::as_str).unwrap_or_default();
                 if serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()) {
                     return Err(unlike("its first line is an object of JSON, as of --from events"));
+                }
+                if let Some(unnamed) = lines.unnamed() {
+                    return Ok(unnamed);
                 }
                 let splits = [',', ';', '\t', '|'].map(|mark| (split(line, mark), mark));
                 let widest = splits.into_iter().rev().max_by_key(|(names, _)| names.len());
                 let (columns, delimiter) = widest.unwrap_or_default();
-                Ok(LogNames { columns, delimiter })
+                Ok(LogNames { columns, delimiter, has_comments: lines.has_comments, unnamed: None })
             }
             LogKind::Zeek => zeek(&mut source),
         }
@@ -178,14 +226,112 @@ fn unlike(found: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, found)
 }
 
-/// Returns the first line that is not empty.
-fn first_line(source: &mut impl BufRead) -> io::Result<String> {
-    loop {
-        let line = next_line(source)?.ok_or_else(|| unlike("it is empty"))?;
-        if !line.is_empty() {
-            return Ok(line);
+/// The first lines of a log that are not empty.
+struct FirstLines {
+    has_comments: bool,
+    records: Vec<String>,
+}
+
+fn first_lines(source: &mut impl BufRead) -> io::Result<FirstLines> {
+    let mut lines = FirstLines { has_comments: false, records: Vec::new() };
+    let mut passed = 0;
+    while lines.records.len() < MOST_RECORDS && passed < MOST_LINES {
+        let line = match next_line(source) {
+            // A later line is for the run to read.
+            Err(error) if lines.records.is_empty() => return Err(error),
+            Err(_) | Ok(None) => break,
+            Ok(Some(line)) => line,
+        };
+        passed += 1;
+        let line = line.trim_start_matches('\u{feff}');
+        match line.as_bytes() {
+            [] => {}
+            [b'#', ..] if lines.records.is_empty() => lines.has_comments = true,
+            _ => lines.records.push(line.to_owned()),
         }
     }
+    if lines.records.is_empty() {
+        return Err(unlike("it is empty"));
+    }
+    Ok(lines)
+}
+
+impl FirstLines {
+    /// Returns the mark between columns: the first one that cuts all lines into equally many, and otherwise the one that
+    /// cuts the first line into the most.
+    fn delimiter(&self) -> char {
+        let counts = |mark: char| self.records.iter().map(move |line| cells_of(line, mark).len());
+        let is_even = |mark: &char| {
+            let first = counts(*mark).next().unwrap_or_default();
+            first > 1 && counts(*mark).all(|count| count == first)
+        };
+        let widest = || MARKS.into_iter().rev().max_by_key(|mark| counts(*mark).next());
+        MARKS.into_iter().find(is_even).or_else(widest).unwrap_or(',')
+    }
+
+    /// Returns the columns of a log whose first line is a record: one of its fields is empty, a number or a time, where a name
+    /// would stand. `None` for a line of names, and for one without columns.
+    fn unnamed(&self) -> Option<LogNames> {
+        let delimiter = self.delimiter();
+        let rows: Vec<Vec<String>> = self.records.iter().map(|line| cells_of(line, delimiter)).collect();
+        let (first, width) = (rows.first()?, rows.first()?.len());
+        let is_value = |cell: &String| {
+            cell.trim().is_empty()
+                || is_number(cell.as_bytes())
+                || FORMATS.iter().any(|format| is_time_of(format, cell))
+        };
+        if width < 2 || !first.iter().any(is_value) {
+            return None;
+        }
+        let cells = |column: usize| {
+            rows.iter().filter_map(move |row| row.get(column)).filter(|cell| !cell.is_empty())
+        };
+        let all = |column: usize, holds: &dyn Fn(&String) -> bool| {
+            cells(column).next().is_some() && cells(column).all(holds)
+        };
+        let times = FORMATS.iter().flat_map(|format| (0..width).map(move |column| (column, *format)));
+        let time = times.into_iter().find(|(column, format)| all(*column, &|cell| is_time_of(format, cell)));
+        let others: Vec<usize> =
+            (0..width).filter(|column| time.is_none_or(|(time, _)| time != *column)).collect();
+        let is_numeric = |column: &usize| all(*column, &|cell| is_number(cell.as_bytes()));
+        Some(LogNames {
+            columns: (1..=width).map(|place| format!("column_{place}")).collect(),
+            delimiter,
+            has_comments: self.has_comments,
+            unnamed: Some(UnnamedColumns {
+                has_quotes: self.records.iter().any(|line| is_quoted(line, delimiter)),
+                time,
+                numbers: others.iter().copied().filter(is_numeric).collect(),
+                others,
+            }),
+        })
+    }
+}
+
+/// Returns true if a field of the line begins with a mark of quotation.
+fn is_quoted(line: &str, delimiter: char) -> bool {
+    line.starts_with('"') || line.contains(&format!("{delimiter}\""))
+}
+
+/// Splits a record. Between tabs a mark of quotation is a character like others, unless a field begins with one.
+fn cells_of(line: &str, delimiter: char) -> Vec<String> {
+    match delimiter == '\t' && !is_quoted(line, delimiter) {
+        true => line.split(delimiter).map(str::to_owned).collect(),
+        false => split(line, delimiter),
+    }
+}
+
+/// Returns true for a time of this format; of numbers, for one of the years 2001 to 2286.
+fn is_time_of(format: &str, cell: &str) -> bool {
+    let whole = cell.split('.').next().unwrap_or_default();
+    let digits = match format {
+        "unix" => Some(10),
+        "unix-ms" => Some(13),
+        _ => None,
+    };
+    let fits =
+        digits.is_none_or(|digits| whole.len() == digits && whole.bytes().all(|byte| byte.is_ascii_digit()));
+    fits && TimeFormat::parse(format).is_ok_and(|format| is_time(&format, cell.as_bytes()))
 }
 
 /// Returns the next line without its end; `None` at the end of the file.
@@ -258,7 +404,7 @@ fn zeek(source: &mut impl BufRead) -> io::Result<LogNames> {
         if lacks {
             return Err(unlike("its line #fields is not that of a conn.log"));
         }
-        return Ok(LogNames { columns, delimiter: '\t' });
+        return Ok(LogNames { columns, delimiter: '\t', has_comments: true, unnamed: None });
     }
     Err(unlike("no line #fields comes before its first record"))
 }

@@ -84,12 +84,74 @@ fn columns_are_found_by_their_names() {
     assert!(template.text().contains("\"column_9\"") && template.edits().is_empty(), "{}", template.text());
 }
 
+// Refutes a record that is taken for a line of names, a line of names that is taken for a record, and a form of the columns that
+// is not that of the records.
+#[test]
+fn a_log_without_names_has_numbered_columns() {
+    let rows = |row: &dyn Fn(usize) -> String| (0..30).map(row).collect::<String>();
+    let hour = |number: usize| format!("2026-01-01T{:02}:00:00Z", number % 24);
+    let tabs = rows(&|number| format!("{}\tu{number}\tsay \"a\tb,c\t{number}.5\n", hour(number)));
+    let quoted = rows(&|number| format!("u{number}\t\"a\tb\"\t2026-01-01 00:{number:02}:00\n"));
+    let late = format!("# a log\n# of values\n\n{}", rows(&|number| format!("u{number};;17{number:08};x\n")));
+    let dates = rows(&|number| format!("{number},2026-01-{:02},{}\n", number % 20 + 1, 1_767_225_600_000i64));
+    for (kind, text, marks, time, person, value) in [
+        (
+            LogKind::Events,
+            &tabs,
+            "delimiter = \"\\t\"\nquote = \"\"",
+            Some(("column_1", "rfc3339")),
+            "column_2",
+            Some("column_5"),
+        ),
+        (
+            LogKind::Events,
+            &quoted,
+            "delimiter = \"\\t\"",
+            Some(("column_3", "%Y-%m-%d %H:%M:%S%.f")),
+            "column_1",
+            None,
+        ),
+        (
+            LogKind::Orders,
+            &late,
+            "delimiter = \";\"\ncomment = \"#\"",
+            Some(("column_3", "unix")),
+            "column_1",
+            None,
+        ),
+        (LogKind::Orders, &dates, "", Some(("column_2", "%Y-%m-%d")), "column_1", Some("column_3")),
+        (LogKind::Orders, &"a,b,3\n".to_owned(), "", None, "column_1", Some("column_3")),
+    ] {
+        let log = WrittenLog::new("unnamed", text);
+        let (template, job) = log.job(kind);
+        let page = template.text();
+        assert!(!template.has_names() && page.contains(marks), "{page}");
+        assert_eq!(page.contains("quote = \"\""), marks.contains("quote"), "{page}");
+        let names = ["column_1", "column_2", "column_3"].map(|name| format!("\"{name}\"")).join(", ");
+        assert!(page.contains(&format!("header = [{names}")), "{page}");
+        let stated = job.source.time.as_ref().map(|time| (time.field.as_str(), time.format.to_string()));
+        assert_eq!(stated, time.map(|(field, format)| (field, format.to_owned())), "{page}");
+        assert!(job.privacy.privacy_unit.person_identity().unwrap().contains(person), "{page}");
+        let mean = page.lines().find(|line| line.contains("mean   = ")).unwrap();
+        assert!(mean.starts_with("# ") && value.is_none_or(|value| mean.contains(value)), "{mean}");
+        assert!(template.edits()[0].1.starts_with("the names of the columns"), "{:?}", template.edits());
+        assert!(page.lines().nth(template.edits()[0].0 - 1).unwrap().starts_with("header = ["), "{page}");
+    }
+    // Names after comments are names.
+    let log = WrittenLog::new("commented", "# a log\ncustomer,time,amount\n1,2,3\n");
+    let (template, job) = log.job(LogKind::Orders);
+    assert!(template.has_names() && template.text().contains("comment = \"#\""), "{}", template.text());
+    assert!(job.privacy.privacy_unit.person_identity().unwrap().contains("customer"));
+}
+
 // Refutes a value that reaches a job file: of a file without names the first line is a record.
 #[test]
 fn nothing_of_a_record_is_written() {
     for (kind, text) in [
         (LogKind::Orders, "Ann Secret,secret@example.org,User 7,49.99\n".to_owned()),
         (LogKind::Orders, "secret;42\n".to_owned()),
+        (LogKind::Events, "secret\t42\t49.99\tuser 7\t2026-01-01\n".to_owned()),
+        (LogKind::Events, "# secret\n\"secret\"|secret||user 7\n".to_owned()),
         (LogKind::Events, "{\"secret\":\"secret\",\"user\":\"secret\",\"secret.user\":1}\n".to_owned()),
         (LogKind::Zeek, format!("{ZEEK}secret\tsecret\n")),
         (LogKind::AccessLog, "secret - - [secret]\n".to_owned()),
@@ -128,7 +190,8 @@ fn the_lines_to_edit_are_those_of_their_fields() {
 #[test]
 fn a_log_of_another_kind_is_refused() {
     for (kind, text, found) in [
-        (LogKind::Events, "a,b\n", "no object of JSON"),
+        (LogKind::Events, "a,b\n", "no object of JSON, and names columns, as of --from orders"),
+        (LogKind::Events, "a b\n", "no object of JSON"),
         (LogKind::Events, "", "it is empty"),
         (LogKind::Orders, "\n\n", "it is empty"),
         (LogKind::Zeek, "1\t2\n", "no line #fields"),

@@ -59,7 +59,8 @@ const WORDS: &[&str] = &[
 ];
 
 /// The fields with free text: a name, a path, a field of a table that is not read.
-const FREE: &[&str] = &["name", "account", "ledger", "key", "anchor", "path", "file", "fields", "questions"];
+const FREE: &[&str] =
+    &["name", "account", "ledger", "key", "anchor", "path", "file", "fields", "questions", "header"];
 
 /// Returns the word with a letter left out, doubled, or swapped with the next: at the start, within and at
 /// the end.
@@ -138,9 +139,12 @@ fn every_slip_is_answered_at_its_place_with_the_right_word() {
                     || (is_free && ["field", "by", "of"].contains(&field))
                     || field == "keys" && word != "discover"
                     || field.is_empty() && quoted;
-                // The fields that can be asked about are named as the records are.
-                let is_name = first == "fields" && !quoted && at > 0;
-                if !is_known || is_name || (quoted && (free || line[place..].contains('%'))) {
+                // The fields that can be asked about, and those that a condition compares, are named as the records are.
+                let is_name = ["fields", "where"].contains(&first) && !quoted && at > 0;
+                // A text between apostrophes is an expression.
+                let is_expression = line[..at].matches('\'').count() % 2 == 1;
+                if !is_known || is_name || is_expression || (quoted && (free || line[place..].contains('%')))
+                {
                     continue;
                 }
                 let is_new = known_places.insert(format!("{first} {field} {word}"));
