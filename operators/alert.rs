@@ -35,6 +35,8 @@ pub enum Alert {
     Behind,
     /// Records came after each window that could hold them was closed.
     LateRecords,
+    /// Records came that lie before the start of the first window.
+    RecordsBeforeStart,
     /// The ledger takes long for a window.
     SlowLedger,
     /// The wall clock was set, and windows are held until it can be trusted.
@@ -52,13 +54,14 @@ pub enum Audience {
 
 impl Alert {
     /// The kinds of alerts, each with its audience.
-    pub const KINDS: [(&'static str, Audience); 8] = [
+    pub const KINDS: [(&'static str, Audience); 9] = [
         ("budget", Audience::Public),
         ("window_refused", Audience::Public),
         ("input_gap", Audience::Public),
         ("source_stalled", Audience::Operator),
         ("behind", Audience::Operator),
         ("late_records", Audience::Operator),
+        ("records_before_start", Audience::Operator),
         ("slow_ledger", Audience::Operator),
         ("clock_held", Audience::Operator),
     ];
@@ -74,7 +77,7 @@ impl Alert {
     }
 
     fn row(&self) -> (&'static str, Audience) {
-        let [budget, refused, gap, stalled, behind, late, ledger, clock] = Alert::KINDS;
+        let [budget, refused, gap, stalled, behind, late, before, ledger, clock] = Alert::KINDS;
         match self {
             Alert::Budget { .. } => budget,
             Alert::Refused { .. } => refused,
@@ -82,6 +85,7 @@ impl Alert {
             Alert::SourceStalled => stalled,
             Alert::Behind => behind,
             Alert::LateRecords => late,
+            Alert::RecordsBeforeStart => before,
             Alert::SlowLedger => ledger,
             Alert::ClockHeld => clock,
         }
@@ -108,6 +112,10 @@ impl fmt::Display for Alert {
             Alert::LateRecords => f.write_str(
                 "records came after each window that could hold them was closed, and are in none; let what writes them flush \
                  sooner, or give source.late, in a new version, the time by which they may come later than their own",
+            ),
+            Alert::RecordsBeforeStart => f.write_str(
+                "records came that lie before job.from, where there is no window, and are in none; are their times and the zone \
+                 right, and is their file one of this job?",
             ),
             Alert::SlowLedger => f.write_str("the ledger takes more than a second for a window"),
             Alert::ClockHeld => f.write_str("the clock was set; windows wait until it can be trusted"),

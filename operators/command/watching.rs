@@ -29,6 +29,10 @@ const REWRITE: Duration = Duration::from_secs(5);
 const STALL: Duration = Duration::from_secs(60);
 /// The time that is long for a ledger's window.
 const SLOW: Duration = Duration::from_secs(1);
+/// The time without a new record of a file after which it is named, if none of them was in a window.
+const SETTLED: Duration = Duration::from_secs(2);
+/// The most files that are named in a run since every record of them lies before the first window.
+const NAMED: usize = 10;
 /// The time without a late record after which the next one is reported again.
 const IN_TIME: Duration = Duration::from_secs(3_600);
 
@@ -113,6 +117,9 @@ impl RunWatch {
             turns: (turns, stop.clone()),
             moved: (None, 0, Instant::now()),
             late: None,
+            before: None,
+            // Another process may read the records that lie in windows, and the segments of a spool are no files of the sender.
+            files: (processes.is_none() && job.source.http.is_none()).then_some(0),
         };
         let thread = std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch());
         let thread = thread.map_err(|error| Refusal::new(format!("threads: {error}")))?;
@@ -208,6 +215,7 @@ fn operator_status(
         rate,
         late: signs.records.late,
         ahead: signs.records.ahead,
+        before: signs.records.before,
         position_age: signs.position_age,
         rows: signs.rows,
         missed: signs.missed,
@@ -241,6 +249,10 @@ struct Watcher {
     /// The number of late records, and the time of the look that found the last one. Those before the input was complete for the first
     /// time belong to windows that were closed before a restart.
     late: Option<(u64, Instant)>,
+    /// The same of records before the first window: those that are there at the start of a run are no news.
+    before: Option<(u64, Instant)>,
+    /// The number of files that were named, where files are.
+    files: Option<usize>,
 }
 
 impl Watcher {
@@ -260,6 +272,7 @@ impl Watcher {
                 lock(&self.rate).add(signs.records.records, now);
                 lock(&self.turns.0).are_alive(self.turns.1.turns(), now);
                 self.look(&signs, now);
+                self.name_files(SETTLED);
             }
             if started && status.elapsed() >= STATUS {
                 status = Instant::now();
@@ -278,6 +291,7 @@ impl Watcher {
                 }
             }
         }
+        self.name_files(Duration::ZERO);
     }
 
     /// Raises and clears the alerts that follow from the state of the process.
@@ -293,13 +307,9 @@ impl Watcher {
         }
         if signs.caught_up.is_some() {
             let late = signs.records.late;
-            let (known, since) = self.late.get_or_insert((late, now));
-            if late > *known {
-                (*known, *since) = (late, now);
-                self.alerts.raise(Alert::LateRecords);
-            } else if now.duration_since(*since) >= IN_TIME {
-                self.alerts.clear(&Alert::LateRecords);
-            }
+            count(&self.alerts, &Alert::LateRecords, (late, now), &mut self.late);
+            let before = signs.records.before;
+            count(&self.alerts, &Alert::RecordsBeforeStart, (before, now), &mut self.before);
         }
         match signs.ledger {
             Some(took) if took > SLOW => self.alerts.raise(Alert::SlowLedger),
@@ -309,6 +319,32 @@ impl Watcher {
             true => self.alerts.raise(Alert::ClockHeld),
             false => self.alerts.clear(&Alert::ClockHeld),
         }
+    }
+
+    /// Names the files of which no record that was read lies in a window, since all lie before the first one.
+    fn name_files(&mut self, settled: Duration) {
+        let Some(named) = &mut self.files else { return };
+        for file in self.vitals.take_files_before(settled) {
+            *named += 1;
+            if *named <= NAMED {
+                log::warn_operator(&format!(
+                    "{file}: all records that were read of it lie before job.from, where there is no window, and are in none"
+                ));
+            } else if *named == NAMED + 1 {
+                log::warn_operator("there are more such files, and they are not named");
+            }
+        }
+    }
+}
+
+/// Raises an alert about records once there are more of them than at the last look, and clears it after an hour without.
+fn count(alerts: &Alerts, alert: &Alert, (count, now): (u64, Instant), known: &mut Option<(u64, Instant)>) {
+    let (known, since) = known.get_or_insert((count, now));
+    if count > *known {
+        (*known, *since) = (count, now);
+        alerts.raise(alert.clone());
+    } else if now.duration_since(*since) >= IN_TIME {
+        alerts.clear(alert);
     }
 }
 
@@ -332,6 +368,8 @@ mod tests {
             over,
             moved,
             late: None,
+            before: None,
+            files: None,
             rate,
             turns,
         };
@@ -386,6 +424,16 @@ mod tests {
         watcher.look(&late(Some(8), 23), after(201 + 2 * hour));
         watcher.look(&late(Some(9), 24), after(202 + 2 * hour));
         assert_eq!(alerts.count("late_records"), 2);
+        let before = |before| {
+            let mut signs = signs(Some(3), 300);
+            signs.records.before = before;
+            signs
+        };
+        watcher.before = None;
+        for (look, count) in [(before(10), 0), (before(10), 0), (before(11), 1), (before(12), 1)] {
+            watcher.look(&look, after(202));
+            assert_eq!(alerts.count("records_before_start"), count);
+        }
     }
 
     // Refutes a run that is ready before it can release, and one that stays ready while it cannot.

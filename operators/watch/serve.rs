@@ -34,6 +34,8 @@ pub struct OperatorStatus {
     pub late: u64,
     /// The records that were dropped, since they lie too far ahead of the clock.
     pub ahead: u64,
+    /// Of the records that were read, those before the start of the first window.
+    pub before: u64,
     /// The lines that could not be read.
     pub bad: u64,
     /// The seconds since the time from which a restart reads again, once that is written.
@@ -241,6 +243,12 @@ fn write_operator(metrics: &mut Metrics, live: &LiveRun, status: &OperatorStatus
             "The records that were dropped, since they lie further ahead of the clock than source.ahead.",
             count(status.ahead),
         ),
+        (
+            "source_before_records_total",
+            counter,
+            "The records that lie before job.from, where there is no window.",
+            count(status.before),
+        ),
         ("source_bad_lines_total", counter, "The lines that could not be read.", count(status.bad)),
         (
             "source_position_age_seconds",
@@ -311,6 +319,7 @@ fn operator_page(status: &OperatorStatus) -> String {
         ("Records", format!("{}{rate}", status.records)),
         ("Late records", status.late.to_string()),
         ("Records too far ahead", status.ahead.to_string()),
+        ("Records before job.from", status.before.to_string()),
         ("Lines that cannot be read", status.bad.to_string()),
         (
             "A restart reads back",

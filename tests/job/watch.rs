@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::jobs::{HEADER, SECOND, exact, line};
+use crate::refusals::change;
 use crate::scene::{Life, Scene, now, until};
 
 const WATCH: &str = "\n[watch]\nlisten = \"127.0.0.1:0\"\noperator = true\n";
@@ -472,4 +473,55 @@ fn an_address_of_others_needs_a_token_and_a_token_an_address() {
     life.signal(Signal::TERM);
     let said = life.end();
     assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+// Refutes a file without effect of which the operator hears nothing, a file that is named though a record of it lies in a window, one
+// that is named twice, and any of it in a public family or a line.
+#[test]
+fn a_file_before_the_first_window_is_named_to_the_operator() {
+    let scene = Scene::new("before");
+    let from = now() / SECOND * SECOND;
+    scene.write("job.toml", exact(from, None) + WATCH);
+    change(&scene, "path = \"visits.csv\"", "path = \"visits\"");
+    change(&scene, "late = \"500ms\"", "late = \"5s\"");
+    std::fs::create_dir(scene.at("visits")).unwrap();
+    let month = 30 * 86_400 * SECOND;
+    let file = |times: &[i64]| {
+        HEADER.to_owned() + &times.iter().map(|time| line("s3cr3t", *time, "a")).collect::<String>()
+    };
+    scene.write("visits/first.csv", file(&[from - 2 * month, from - 2 * month + 1]));
+    scene.write("visits/mixed.csv", file(&[from - 1, from]));
+    scene.init();
+    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    let address = address(&life);
+    until("it is ready", || get(&address, "/readyz").0 == 200);
+    let named = |name: &str| {
+        let named = format!(
+            "operator only: warning: visits/{name}.csv: all records that were read of it lie before job.from"
+        );
+        life.said().1.matches(&named).count()
+    };
+    let alerts = |life: &Life| life.said().1.matches("alert: records came that lie before job.from").count();
+    until("the file that was there is named", || named("first") == 1);
+    assert_eq!(alerts(&life), 0, "those that were there are no news: {}", life.said().1);
+    scene.write("visits/second.csv", file(&[from - month, from - month + 1, from - month + 2]));
+    scene.write("visits/third.csv", file(&[now(), from - month]));
+    until("the late file is named", || named("second") == 1);
+    until("there is an alert", || alerts(&life) == 1);
+    let (_, metrics) = get(&address, "/metrics");
+    assert!(metrics.contains("\ndiscreet_operator_source_before_records_total 7\n"), "{metrics}");
+    assert!(
+        metrics.contains("\ndiscreet_operator_alerts_total{alert=\"records_before_start\"} 1\n"),
+        "{metrics}"
+    );
+    assert!(get(&address, "/operator").1.contains("<dt>Records before job.from</dt><dd>7</dd>"));
+    assert!(public(&metrics).iter().all(|family| !family.contains("before")), "{metrics}");
+    life.signal(Signal::TERM);
+    let ended = life.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for (name, count) in [("first", 1), ("second", 1), ("mixed", 0), ("third", 0)] {
+        assert_eq!(ended.err.matches(&format!("visits/{name}.csv: all records")).count(), count, "{ended:?}");
+    }
+    let others = ended.err.replace("visits/first.csv", "").replace("visits/second.csv", "");
+    assert!(!others.contains("s3cr3t") && !scene.read("releases.jsonl").contains("before"), "{ended:?}");
 }

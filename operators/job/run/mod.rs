@@ -232,9 +232,18 @@ impl JobRun<'_> {
         let (building, reading) = (Arc::clone(&graph), Arc::clone(&input));
         let progress = input.progress();
         let finished = joined.execute(move |worker, feeds| building.build(worker, feeds, &reading));
-        let RecordCounts { records, late, ahead } = progress.counts();
+        let RecordCounts { records, late, ahead, before } = progress.counts();
         let bad = progress.bad();
-        to_operator!(DEBUG, "input read", records, bad, late, ahead, "the input was read as far as it was");
+        to_operator!(
+            DEBUG,
+            "input read",
+            records,
+            bad,
+            late,
+            ahead,
+            before,
+            "the input was read as far as it was"
+        );
         // Lines leave while the gate can still receive their acknowledgement.
         survey.end(clock.map(|clock| clock.now()));
         // A sink may fail after the workers have ended.

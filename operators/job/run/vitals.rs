@@ -164,6 +164,14 @@ impl Vitals {
         self.lock().budget_at_start.clone()
     }
 
+    /// Takes the names of the files of which every record that was read lies before the first window, once nothing has been read
+    /// of them for this time; none before the input was complete for the first time.
+    pub fn take_files_before(&self, settled: Duration) -> Vec<Arc<str>> {
+        let progress = self.lock().progress.clone();
+        let progress = progress.filter(|progress| progress.caught_up().is_some());
+        progress.map_or_else(Vec::new, |progress| progress.take_files_before(settled))
+    }
+
     /// Returns true once the ledger is open and the input is connected.
     pub fn is_connected(&self) -> bool {
         self.lock().progress.is_some()

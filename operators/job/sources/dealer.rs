@@ -1,5 +1,6 @@
 //! The distribution of chunks from the reading thread to the workers.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -259,6 +260,8 @@ pub struct Progress {
     records: AtomicU64,
     late: AtomicU64,
     ahead: AtomicU64,
+    before: AtomicU64,
+    files: Mutex<FilesRead>,
     /// The windows of the releases, and the time that they stay open after their end.
     windows: OnceLock<(Vec<Schedule>, Time)>,
     /// The numbers of its receiver.
@@ -274,7 +277,25 @@ pub struct RecordCounts {
     pub late: u64,
     /// The records that were dropped, since they lie further ahead of the clock than `ahead`.
     pub ahead: u64,
+    /// Of the records that were read, those before the start of the first window.
+    pub before: u64,
 }
+
+/// The files of which records were read, as far as they are named to the operator.
+#[derive(Debug, Default)]
+struct FilesRead(BTreeMap<Arc<str>, FileRead>);
+
+#[derive(Debug)]
+struct FileRead {
+    /// True while every record that was read of it lies before the first window.
+    is_before: bool,
+    /// The moment at which a record of it was read last.
+    last: Instant,
+    is_named: bool,
+}
+
+/// The most files that are known at once; of further ones none is named.
+const MOST_FILES: usize = 10_000;
 
 impl Progress {
     pub(super) fn of(total: Option<u64>) -> Arc<Progress> {
@@ -308,16 +329,53 @@ impl Progress {
 
     /// Returns the counts of records so far.
     pub fn counts(&self) -> RecordCounts {
-        let [records, late, ahead] =
-            [&self.records, &self.late, &self.ahead].map(|count| count.load(Ordering::Relaxed));
-        RecordCounts { records, late, ahead }
+        let [records, late, ahead, before] =
+            [&self.records, &self.late, &self.ahead, &self.before].map(|count| count.load(Ordering::Relaxed));
+        RecordCounts { records, late, ahead, before }
     }
 
     pub(super) fn count(&self, counts: RecordCounts) {
-        let RecordCounts { records, late, ahead } = counts;
-        for (count, more) in [(&self.records, records), (&self.late, late), (&self.ahead, ahead)] {
+        let RecordCounts { records, late, ahead, before } = counts;
+        let counters =
+            [(&self.records, records), (&self.late, late), (&self.ahead, ahead), (&self.before, before)];
+        for (count, more) in counters {
             count.fetch_add(more, Ordering::Relaxed);
         }
+    }
+
+    /// Counts records of a file.
+    pub(super) fn count_of_file(&self, file: &Arc<str>, counts: RecordCounts) {
+        let (read, is_before) =
+            (counts.records + counts.ahead, counts.before == counts.records + counts.ahead);
+        if read == 0 {
+            return;
+        }
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = files.0.len() < MOST_FILES;
+        match files.0.get_mut(file) {
+            Some(known) => {
+                known.is_before &= is_before;
+                known.last = Instant::now();
+            }
+            None if has_room => {
+                let known = FileRead { is_before, last: Instant::now(), is_named: false };
+                files.0.insert(Arc::clone(file), known);
+            }
+            None => {}
+        }
+    }
+
+    /// Takes the names of the files of which every record that was read lies before the first window, once nothing has been read
+    /// of them for this time.
+    pub fn take_files_before(&self, settled: Duration) -> Vec<Arc<str>> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |known: &FileRead| known.is_before && !known.is_named && known.last.elapsed() >= settled;
+        let new = files.0.iter_mut().filter(|(_, known)| is_new(known));
+        let named = new.map(|(file, known)| {
+            known.is_named = true;
+            Arc::clone(file)
+        });
+        named.collect()
     }
 
     /// Sets the windows after whose end a record is late; the first ones stay.
@@ -478,6 +536,32 @@ mod tests {
         );
         assert!(both.late_times(49).is_empty());
         assert_eq!(both.late_times(60), 0..50, "the longer window is open");
+    }
+
+    // Refutes a file that is named though a record of it lies in a window, one that is named twice or while it is read, and one that is
+    // not named.
+    #[test]
+    fn a_file_before_every_window_is_named_once() {
+        let progress = Progress::default();
+        let [old, new, mixed, empty]: [Arc<str>; 4] = ["old", "new", "mixed", "empty"].map(Arc::from);
+        let counts =
+            |records, before, ahead| RecordCounts { records, before, ahead, ..RecordCounts::default() };
+        for (file, counts) in [
+            (&old, counts(3, 3, 0)),
+            (&new, counts(3, 0, 0)),
+            (&mixed, counts(3, 3, 0)),
+            (&empty, counts(0, 0, 0)),
+            (&mixed, counts(0, 0, 1)),
+            (&old, counts(1, 1, 0)),
+        ] {
+            progress.count(counts);
+            progress.count_of_file(file, counts);
+        }
+        assert_eq!(progress.counts().before, 7);
+        assert!(progress.take_files_before(HOUR).is_empty(), "its records were read just now");
+        assert_eq!(progress.take_files_before(Duration::ZERO), [Arc::clone(&old)]);
+        progress.count_of_file(&old, counts(1, 1, 0));
+        assert!(progress.take_files_before(Duration::ZERO).is_empty());
     }
 
     // Refutes a limit that is one line off, on either side.

@@ -138,6 +138,8 @@ pub(super) struct Lines {
     mark: Option<(Time, Option<u64>)>,
     /// The times at which a record is late.
     late: Range<Time>,
+    /// True where the files are counted of which every record lies before the first window.
+    names_files: bool,
 }
 
 /// The chunk that is being read.
@@ -184,6 +186,7 @@ impl Lines {
         longest: usize,
     ) -> Lines {
         let cells = LineCells::new(handle.plan.names.len());
+        let names_files = live && handle.survey.has_start();
         Lines {
             handle,
             chunks,
@@ -199,6 +202,7 @@ impl Lines {
             reached: None,
             mark: None,
             late: 0..0,
+            names_files,
         }
     }
 
@@ -238,6 +242,9 @@ impl Lines {
                 };
                 let whole = reading.read(current, batch, enough, &mut lines);
                 self.handle.progress.count(counts);
+                if let Some((file, _)) = current.place.as_ref().filter(|_| self.names_files) {
+                    self.handle.progress.count_of_file(file, counts);
+                }
                 self.handle.fault.check()?;
                 if !whole {
                     return Ok(self.pulled());
@@ -439,6 +446,7 @@ impl ChunkReader<'_> {
             self.counts.records += 1;
             let is_late = |time: Time| self.late.contains(&time) && !self.reader.maker.is_repeated(time);
             self.counts.late += u64::from(time.is_some_and(is_late));
+            self.counts.before += u64::from(time.is_some_and(|time| self.survey.is_before(time)));
             *self.latest = time.unwrap_or(Time::MAX).max(*self.latest);
             if let Some(time) = time {
                 self.survey.record_time(time);

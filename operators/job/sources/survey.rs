@@ -178,6 +178,17 @@ impl Survey {
         from.is_none_or(|from| from <= time) && until.is_none_or(|until| time < until)
     }
 
+    /// Returns true if a record lies before the first window; false where the job does not state when that begins.
+    #[inline]
+    pub(super) fn is_before(&self, time: Time) -> bool {
+        self.span.0.is_some_and(|from| time < from)
+    }
+
+    /// Returns true if the job states when the first window begins.
+    pub(super) fn has_start(&self) -> bool {
+        self.span.0.is_some()
+    }
+
     /// Returns true if the first window begins before a time; false where the job does not state when.
     pub(super) fn begins_by(&self, time: Time) -> bool {
         self.span.0.is_some_and(|from| from <= time)
