@@ -23,9 +23,9 @@ pub(crate) struct CheckArgs {
     /// Compare the ledger with the file that the job's lines go to, as a run with this --out does
     #[arg(long, value_name = "FILE", requires = "connect")]
     out: Option<PathBuf>,
-    /// Read the first N records, and print how often each field of the job is found, readable and within its
+    /// Read the first N records, or all, and print how often each field of the job is found, readable and within its
     /// range; exact counts, outside of the promise, for people who may see the records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = sample_size)]
     sample: Option<u64>,
     /// Write the fields of the sample of JSON lines into the job file, so that a misspelt field is refused
     #[arg(long, requires = "sample")]
@@ -36,6 +36,16 @@ pub(crate) struct CheckArgs {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Reads the size of a sample.
+fn sample_size(text: &str) -> Result<u64, String> {
+    match text {
+        "all" => Ok(u64::MAX),
+        number => {
+            number.parse().map_err(|_| "give a whole number of records, such as 1000, or all".to_owned())
+        }
+    }
 }
 
 impl CheckArgs {

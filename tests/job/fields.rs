@@ -87,7 +87,7 @@ fn a_demonstration_says_what_its_fields_hold_and_which_lines_cannot_be_read() {
         "outside of the promise",
         "who.id: found 5, readable 5\n",
         "time: found 6, readable 5, between job.from and job.until 4\n",
-        "page: found 6, readable 6\n",
+        "page: found 6, readable 6, among the listed keys 6\n",
         "2 lines cannot be read\n",
         "visits.jsonl:5: time: found a text, where a time in the format unix of source.time is read\n",
         "visits.jsonl:6: found no JSON object, where one JSON object of at most 1 MiB",
@@ -268,7 +268,7 @@ fn a_line_that_cannot_be_read_is_named_with_its_one_fault() {
         scene.init();
         for command in ["replay", "run"] {
             let said = scene.run(&[command, "job.toml"]);
-            assert!(said.code == Some(65) && said.err.contains("check JOB --sample N"), "{said:?}");
+            assert!(said.code == Some(65) && said.err.contains("check JOB --sample all"), "{said:?}");
             assert!(!said.err.contains("visits.csv:2") && !said.err.contains("visits.csv:3"), "{said:?}");
             is_discreet(&source, &said);
         }
@@ -327,4 +327,69 @@ fn a_table_without_rows_for_the_records_is_warned_of() {
     scene.write("job.toml", again);
     let said = scene.done(&["replay", "job.toml", "--out", "some.jsonl"]);
     assert!(!said.err.contains("tables.pages"), "{said:?}");
+}
+
+// Refutes a condition and a list of keys without effect of which a sample says nothing, a number that is wrong, a derived field that is
+// counted as the one that it hides, lines that are counted twice, and faults that are repeated until they hide another.
+#[test]
+fn a_sample_says_what_conditions_and_lists_leave() {
+    let scene = Scene::new("sampled");
+    let source = "type = \"csv\"\npath = \"visits.csv\"\ntime = { field = \"time\", format = \"unix\" }\nwhere = 'price > 2'";
+    let job =
+        of_numbers(source, "page", "price").replace("[[release]]", "[[release]]\nwhere = 'page = \"a\"'");
+    let job = format!("{job}\n[fields]\npage = 'lower of page if price < 9'\n");
+    scene.write("job.toml", &job);
+    let at = FROM / SECOND;
+    let line = |number: i64| format!("p,{at},{},{number}\n", if number % 2 == 0 { "A" } else { "b" });
+    let lines: String = (0..10).map(line).collect();
+    scene.write("visits.csv", format!("person,time,page,price\n{lines}"));
+    let sample = |most: &str| scene.done(&["check", "job.toml", "--sample", most]).out;
+    let said = sample("all");
+    for words in [
+        "fields in 10 records (",
+        "  source.where       holds of 7 of 10 records\n",
+        "  release[1].where   holds of 3 of 7 records\n",
+        "  release[1].sum.by  page: found 9, readable 9, among the listed keys 5\n",
+    ] {
+        assert!(said.contains(words), "no {words}: {said}");
+    }
+    assert!(!said.contains("warning: source") && !said.contains("warning: release"), "{said}");
+    assert!(sample("4").contains("fields in 4 records ("));
+    let line: serde_json::Value =
+        serde_json::from_str(&scene.done(&["check", "job.toml", "--sample", "all", "--json"]).out).unwrap();
+    assert_eq!(
+        line["sample"]["conditions"][1],
+        serde_json::json!({ "place": "release[1].where", "held": 3 })
+    );
+    // What has no effect is warned of.
+    scene.write("job.toml", job.replace("lower of", "trimmed of").replace("price > 2", "price > 2000"));
+    let said = sample("10");
+    for words in [
+        "warning: source.where: it holds of no record, so no record counts.",
+        "warning: release[1].where: it holds of no record, so the release counts no record.",
+        "warning: release[1].sum.by: field page: none of 9 records has one of the listed keys",
+    ] {
+        assert!(said.contains(words), "no {words}: {said}");
+    }
+    scene.write("job.toml", job.replace("price < 9", "price > 9"));
+    assert!(sample("10").contains("field page: none of 10 records has it; a record without it does not count. Do the records have what its expression reads?"));
+    // A line that cannot be read is one line, and faults that are alike leave room for another.
+    scene.write("job.toml", &job);
+    let bad = (0..20).map(|number| format!("{SECRET},noon,a,{number}\n")).collect::<String>();
+    scene.write("visits.csv", format!("person,time,page,price\n{bad}{SECRET}\n{lines}"));
+    let said = sample("25");
+    for words in [
+        "fields in 24 records (",
+        "21 lines cannot be read\n  visits.csv:2: time: found a text",
+        "  visits.csv:4: time: found a text",
+        "  visits.csv:22: time: found the end of the line, where column 2 of the line is read\n  and 17 more\n",
+    ] {
+        assert!(said.contains(words), "no {words}: {said}");
+    }
+    assert!(!said.contains("visits.csv:5:") && !said.contains(SECRET), "{said}");
+    let wrong = scene.run(&["check", "job.toml", "--sample", "some"]);
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("give a whole number of records, such as 1000, or all"),
+        "{wrong:?}"
+    );
 }

@@ -246,6 +246,28 @@ fn a_column_that_is_missing_is_named_beside_those_that_exist() {
     let said = scene.run(&["replay", "job.toml"]);
     assert!(said.code == Some(65) && said.err.contains("no column named person, time or page;"), "{said:?}");
     is_discreet("a file without names", &said);
+    // A name in another case, and a log with another mark, show nothing that the job file does not have.
+    for (head, words) in [
+        (
+            format!("Person,time,PAGE,{SECRET}\n"),
+            "no column named person or page (did you mean Person or PAGE?); name columns",
+        ),
+        (
+            format!("person\ttime\tpage\t{SECRET}\n"),
+            "no column named person, time or page, which it has between tabs (delimiter = \"\\t\"); name columns",
+        ),
+        (
+            format!("{SECRET};time;person;page\n"),
+            "which it has between semicolons (delimiter = \";\"); name columns",
+        ),
+    ] {
+        scene.write("visits.csv", head);
+        for arguments in [&["check", "job.toml", "--sample", "all"][..], &["replay", "job.toml"]] {
+            let said = scene.run(arguments);
+            assert!(said.code == Some(65) && said.err.contains(words), "{said:?}");
+            is_discreet(words, &said);
+        }
+    }
     // The job file names them, and a misspelt one is refused before anything is read.
     change(&scene, "type = \"csv\"", "type = \"csv\"\nheader = [\"person\", \"time\", \"path\"]");
     let said = scene.run(&["replay", "job.toml"]);

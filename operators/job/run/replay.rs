@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::demo::{Demo, TemporaryLedger};
 use super::processes::{OperatorNotice, announced};
-use super::sample::uses;
+use super::sample::{conditions, uses};
 use super::*;
 use crate::job::questions::{AskPlan, QuestionInput};
 use crate::ledger::Row;
@@ -106,7 +106,11 @@ impl Job {
             keep.lock().unwrap_or_else(PoisonError::into_inner).push(on_release);
         };
         let outlet = Outlet::at_once(Box::new(keep));
-        let survey = Arc::new(Survey::for_open_data(uses, span, u64::MAX).partial(crew.processes > 1));
+        let survey = Arc::new(
+            Survey::for_open_data(uses, span, u64::MAX)
+                .with_conditions(conditions(self))
+                .partial(crew.processes > 1),
+        );
         let (at_end, counted) = (true, Arc::clone(&survey));
         let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey: counted, notice };
         let ended = run.go(way(outlet));

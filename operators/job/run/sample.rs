@@ -7,14 +7,21 @@ use super::publish::is_pipe;
 use super::*;
 use crate::dataflow::{Pulled, Source};
 use crate::job::condition::Condition;
-use crate::job::sources::{SourcePart, SurveyedKind, Use};
+use crate::job::sources::{SourcePart, SurveyedCondition, SurveyedKind, Use};
+use crate::job::statistics::CellKey;
 use crate::mechanisms::queries::FieldKind;
 
 /// The uses of each field by a job, in the order of its file.
 pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
     let mut uses = Vec::new();
-    let mut uses_as =
-        |place: String, field: &str, kind| uses.push(Use { place, field: field.to_owned(), kind });
+    let mut uses_as = |place: String, field: &str, kind: SurveyedKind| {
+        let own = matches!(
+            kind,
+            SurveyedKind::Person(_) | SurveyedKind::Id | SurveyedKind::Time | SurveyedKind::Source
+        );
+        let is_derived = !own && job.derived.get(field).is_some();
+        uses.push(Use { place, field: field.to_owned(), is_derived, kind });
+    };
     if let Some(time) = &job.source.time {
         uses_as("source.time".to_owned(), &time.field, SurveyedKind::Time);
     }
@@ -53,7 +60,8 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
             uses_as(format!("release[{}].where", index + 1), &field, SurveyedKind::Compared);
         }
         for field in offer.key.iter().flat_map(|key| &key.fields) {
-            uses_as(format!("{place}.by"), field, SurveyedKind::Key);
+            let listed = offer.keys.listed().filter(|keys| matches!(keys[..], [CellKey::Text(_), ..]));
+            uses_as(format!("{place}.by"), field, SurveyedKind::Key(listed));
         }
         for (at, (field, point)) in offer.values.iter().enumerate() {
             let range = offer.statistic.as_statistic().unclamped(at);
@@ -64,7 +72,7 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
         let place = format!("ask[{}].fields", index + 1);
         for (field, kind) in &ask.fields {
             match kind {
-                FieldKind::Text => uses_as(place.clone(), field, SurveyedKind::Key),
+                FieldKind::Text => uses_as(place.clone(), field, SurveyedKind::Key(None)),
                 FieldKind::Number => {
                     uses_as(place.clone(), field, SurveyedKind::Number { digits: 0, range: None });
                 }
@@ -78,6 +86,16 @@ pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {
         }
     }
     uses
+}
+
+/// The conditions of a job, that of its source first.
+pub(super) fn conditions(job: &Job) -> Vec<SurveyedCondition> {
+    let of_source = job.source.condition.iter().map(|condition| ("source.where".to_owned(), condition));
+    let of_releases = (1..).zip(&job.releases).filter_map(|(number, release)| {
+        Some((format!("release[{number}].where"), release.condition.as_ref()?))
+    });
+    let all = of_source.chain(of_releases);
+    all.map(|(place, condition)| SurveyedCondition { place, condition: condition.clone() }).collect()
 }
 
 /// Returns the names of the fields that conditions, keys and values are of.
@@ -125,6 +143,7 @@ impl Job {
         let made_of = self.derived.iter().flat_map(|field| field.expression.fields()).map(str::to_owned);
         let wanted: Vec<String> = uses.iter().map(|used| used.field.clone()).chain(made_of).collect();
         let survey = Survey::for_open_data(uses, (self.from, self.until), most);
+        let survey = survey.with_conditions(conditions(self));
         let survey = Arc::new(if names {
             survey.with_names(self.source.explode.as_ref().map(|explode| explode.array.clone()), wanted)
         } else {

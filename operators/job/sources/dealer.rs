@@ -480,7 +480,7 @@ impl SourceFault {
             let file = file.filter(|file| *file != self.place);
             let last = file.map_or(String::new(), |file| format!(", and the last of them is in {file}"));
             let why = format!(
-                "more than {limit}{of} cannot be read{within}, which is its limit{last}; see why with `discreet check JOB --sample N`, mend \
+                "more than {limit}{of} cannot be read{within}, which is its limit{last}; see why with `discreet check JOB --sample all`, mend \
                  what writes them, or raise bad.lines"
             );
             self.fail(SourceError::refused(&self.place).because(why));

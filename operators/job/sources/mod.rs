@@ -62,7 +62,7 @@ pub(crate) use part::SourcePart;
 pub use receiver::ReceiverSigns;
 pub(in crate::job) use receiver::access_token;
 pub use survey::{Survey, Warn};
-pub(crate) use survey::{SurveyedKind, Use};
+pub(crate) use survey::{SurveyedCondition, SurveyedKind, Use};
 pub(in crate::job) use synthetic::SplitMix;
 pub use synthetic::{SyntheticLog, SyntheticRow};
 pub(in crate::job) use times::is_time;

@@ -310,7 +310,7 @@ impl Lines {
 
     fn begin(&mut self, chunk: LineChunk) {
         let LineChunk { lines, too_long, quotes, columns, number, place, latest } = chunk;
-        (0..too_long).for_each(|_| self.handle.survey.unreadable(place.clone(), || self.format.too_long()));
+        (0..too_long).for_each(|_| self.handle.survey.unsplit(place.clone(), || self.format.too_long()));
         if let Some(columns) = columns {
             self.format = LineFormat::Csv(columns);
         }
@@ -394,7 +394,7 @@ impl ChunkReader<'_> {
             let file = current.place.as_ref().map(|(file, _)| file);
             let at = || file.map(|file| (Arc::clone(file), number));
             if let Err(row) = split {
-                self.survey.unreadable(at(), || row.unwrap_or_else(|| self.reader.unsplit(line)));
+                self.survey.unsplit(at(), || row.unwrap_or_else(|| self.reader.unsplit(line)));
                 self.fault.bad(1, file.map(|file| &**file));
                 continue;
             }
@@ -412,6 +412,7 @@ impl ChunkReader<'_> {
             let before = batch.len();
             let LineReader { maker, cells, .. } = &mut self.reader;
             let mut made = time.map(|_| ());
+            let is_counted = self.survey.counts();
             for record in 0..cells.records() {
                 cells.turn_to(record);
                 maker.derive(line, cells, said);
@@ -431,7 +432,7 @@ impl ChunkReader<'_> {
             }
             if let Err(cell) = made {
                 batch.truncate(before);
-                self.survey.unreadable(at(), || match is_untimed {
+                self.survey.unreadable(at(), is_counted, || match is_untimed {
                     true => {
                         let format = self.reader.maker.time_format();
                         let wanted = format!("a time in the format {format} of source.time");

@@ -14,7 +14,9 @@ use super::identity::LONGEST_ID;
 use super::lines::LineFault;
 use super::number::{steps, trimmed};
 use super::wanted::LineCells;
+use crate::job::condition::Condition;
 use crate::job::config::Missing;
+use crate::job::statistics::CellKey;
 use crate::job::table::PublicTable;
 use crate::time::Time;
 
@@ -24,6 +26,12 @@ pub(crate) const WARN_AFTER: u64 = 1_000;
 
 /// The number of unreadable lines that are reported one by one.
 const REPORTED_BAD_LINES: usize = 10;
+
+/// The number of those that are reported for the same fault.
+const REPORTED_ALIKE: usize = 3;
+
+/// The place of the condition of the source.
+const OF_SOURCE: &str = "source.where";
 
 /// The function by which a run warns its operator.
 pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
@@ -37,8 +45,8 @@ pub(crate) enum SurveyedKind {
     Id,
     /// The time of the event.
     Time,
-    /// A key.
-    Key,
+    /// A key, with the list of the release's keys where it has one and they are of this field alone.
+    Key(Option<Arc<[CellKey]>>),
     /// A field that a condition compares.
     Compared,
     /// A field that a derived field is made of.
@@ -55,12 +63,24 @@ pub(crate) struct Use {
     /// The place in the job file, such as `release.visits.by`.
     pub(crate) place: String,
     pub(crate) field: String,
+    /// True if the job makes it of others.
+    pub(crate) is_derived: bool,
     pub(crate) kind: SurveyedKind,
+}
+
+/// A condition with its place in the job file.
+#[derive(Clone, Debug)]
+pub(crate) struct SurveyedCondition {
+    pub(crate) place: String,
+    pub(crate) condition: Condition,
 }
 
 /// The counts of one run, for all of its workers. Prints as a page.
 pub struct Survey {
     uses: Vec<FieldCount>,
+    /// The conditions, that of the source first, each with the records of which it holds; of a release, of those of which that of
+    /// the source holds.
+    conditions: Vec<(SurveyedCondition, AtomicU64)>,
     /// The span of time in which windows lie.
     span: (Option<Time>, Option<Time>),
     /// The largest number of records that are counted.
@@ -71,6 +91,8 @@ pub struct Survey {
     part: bool,
     lines: AtomicU64,
     bad: AtomicU64,
+    /// The lines among these that were not split, and so are no records.
+    unsplit: AtomicU64,
     /// True once a record was within the span; with the first and last times.
     inside: AtomicBool,
     first: AtomicI64,
@@ -109,12 +131,14 @@ impl Survey {
         };
         Survey {
             uses: uses.into_iter().map(counted).collect(),
+            conditions: Vec::new(),
             span,
             most,
             open: false,
             part: false,
             lines: AtomicU64::new(0),
             bad: AtomicU64::new(0),
+            unsplit: AtomicU64::new(0),
             inside: AtomicBool::new(false),
             first: AtomicI64::new(Time::MAX),
             last: AtomicI64::new(Time::MIN),
@@ -134,6 +158,12 @@ impl Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
     }
 
+    /// Counts the records of which conditions hold, too.
+    pub(crate) fn with_conditions(self, conditions: Vec<SurveyedCondition>) -> Survey {
+        let conditions = conditions.into_iter().map(|of| (of, AtomicU64::new(0))).collect();
+        Survey { conditions, ..self }
+    }
+
     /// Marks the survey as that of one process among several: records that the others read are not counted.
     pub(crate) fn partial(self, part: bool) -> Survey {
         Survey { part, ..self }
@@ -150,7 +180,8 @@ impl Survey {
     pub(crate) fn counts(&self) -> bool {
         let lines = self.lines.load(Ordering::Relaxed);
         // A sample of lines that cannot be read ends, too.
-        lines < self.most && (!self.open || lines.saturating_add(self.bad()) < self.most)
+        let unsplit = self.unsplit.load(Ordering::Relaxed);
+        lines < self.most && (!self.open || lines.saturating_add(unsplit) < self.most)
     }
 
     /// Returns true where unreadable lines are reported with their place.
@@ -212,8 +243,10 @@ impl Survey {
             let mut named = fields.iter().enumerate().filter(|(_, field)| **field == of.field);
             // A derived field hides one of the source of its name, but for a person, an id and a time.
             let place = match of.kind {
-                SurveyedKind::Joined(_) => named.next_back(),
-                _ => named.next(),
+                SurveyedKind::Person(_) | SurveyedKind::Id | SurveyedKind::Time | SurveyedKind::Source => {
+                    named.next()
+                }
+                _ => named.next_back(),
             };
             let Some((cell, _)) = place else { continue };
             let bytes = cells.get(line, cell);
@@ -224,7 +257,8 @@ impl Survey {
             let (reads, holds) = match &of.kind {
                 SurveyedKind::Person(_) | SurveyedKind::Id => (bytes.len() <= LONGEST_ID, true),
                 SurveyedKind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
-                SurveyedKind::Key => (bytes.len() <= LONGEST, true),
+                SurveyedKind::Key(None) => (bytes.len() <= LONGEST, true),
+                SurveyedKind::Key(Some(keys)) => (bytes.len() <= LONGEST, has_key(keys, bytes)),
                 SurveyedKind::Compared | SurveyedKind::Source => (true, true),
                 SurveyedKind::Joined(table) => (true, table.has_row(bytes)),
                 SurveyedKind::Number { digits, range } => match steps(bytes, *digits) {
@@ -235,22 +269,57 @@ impl Survey {
             readable.fetch_add(reads.into(), Ordering::Relaxed);
             within.fetch_add((reads && holds).into(), Ordering::Relaxed);
         }
+        self.count_conditions(line, cells, fields, time);
         // Last, so that the worker that counts the last record sees the counts of all others.
         if self.lines.fetch_add(1, Ordering::AcqRel) + 1 == self.most {
             self.warn_of_fields();
         }
     }
 
-    /// Counts a line that cannot be read, with its place and its fault.
-    pub(super) fn unreadable(&self, at: Option<(Arc<str>, u64)>, fault: impl FnOnce() -> LineFault) {
-        if !self.open || !self.counts() {
-            return;
+    fn count_conditions(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
+        for (SurveyedCondition { place, condition }, held) in &self.conditions {
+            let cell = |at: usize| {
+                let name = condition.fields().nth(at)?;
+                cells.found(line, fields.iter().rposition(|field| field == name)?)
+            };
+            if condition.holds(time, cell) {
+                held.fetch_add(1, Ordering::Relaxed);
+            } else if place == OF_SOURCE {
+                return;
+            }
         }
+    }
+
+    /// Counts a line that cannot be split, with its place and its fault.
+    pub(super) fn unsplit(&self, at: Option<(Arc<str>, u64)>, fault: impl FnOnce() -> LineFault) {
+        if self.open && self.counts() {
+            self.unsplit.fetch_add(1, Ordering::Relaxed);
+            self.bad_line(at, fault);
+        }
+    }
+
+    /// Counts a line that was split, and of which no record can be made, with its place and its fault. `counted` is true where it
+    /// was counted among the records.
+    pub(super) fn unreadable(
+        &self,
+        at: Option<(Arc<str>, u64)>,
+        counted: bool,
+        fault: impl FnOnce() -> LineFault,
+    ) {
+        if self.open && counted {
+            self.bad_line(at, fault);
+        }
+    }
+
+    fn bad_line(&self, at: Option<(Arc<str>, u64)>, fault: impl FnOnce() -> LineFault) {
         self.bad.fetch_add(1, Ordering::Relaxed);
         let Some(at) = at else { return };
         let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
         if details.len() < REPORTED_BAD_LINES {
-            details.push(Detail { at, fault: fault() });
+            let fault = fault();
+            if details.iter().filter(|detail| detail.fault == fault).count() < REPORTED_ALIKE {
+                details.push(Detail { at, fault });
+            }
         }
     }
 
@@ -290,28 +359,57 @@ impl Survey {
         };
         let missing = self.uses.iter().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
         let warning = |counted: &FieldCount| {
-            let Use { place, field, kind } = &counted.of;
+            let Use { place, field, is_derived, kind } = &counted.of;
             let comes = match kind {
                 SurveyedKind::Person(Missing::Drop) => "a record without it is left out",
                 SurveyedKind::Person(Missing::Shared) => "all records without it are one person's",
                 SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id | SurveyedKind::Time => {
                     "a line without it cannot be read"
                 }
-                SurveyedKind::Key | SurveyedKind::Number { .. } => "a record without it does not count",
+                SurveyedKind::Key(_) | SurveyedKind::Number { .. } => "a record without it does not count",
                 SurveyedKind::Joined(_) => "what the table says is missing",
                 SurveyedKind::Compared => "without it no comparison with it holds",
                 SurveyedKind::Source => "what is made of it is missing",
             };
-            format!(
-                "{place}: field {field}: {of_them}; {comes}. Is it spelt so in the records, path and all?"
-            )
+            let asks = match is_derived {
+                true => "Do the records have what its expression reads?",
+                false => "Is it spelt so in the records, path and all?",
+            };
+            format!("{place}: field {field}: {of_them}; {comes}. {asks}")
         };
-        missing.map(warning).chain(self.without_row()).collect()
+        missing.map(warning).chain(self.without_row()).chain(self.without_effect()).collect()
+    }
+
+    /// The lists of keys that no record of open data has, and the conditions that hold of none.
+    fn without_effect(&self) -> Vec<String> {
+        if !self.open {
+            return Vec::new();
+        }
+        let unlisted = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
+            let found = found.load(Ordering::Relaxed);
+            let is_listed = matches!(kind, SurveyedKind::Key(Some(_)));
+            (is_listed && found > 0 && within.load(Ordering::Relaxed) == 0).then(|| {
+                format!(
+                    "{place}: field {field}: none of {} has one of the listed keys, so each of them counts nothing. Are they written \
+                     as in the records?",
+                    records(found)
+                )
+            })
+        };
+        let idle = |(SurveyedCondition { place, .. }, held): &(SurveyedCondition, AtomicU64)| {
+            let counts = if place == OF_SOURCE { "no record counts" } else { "the release counts no record" };
+            (held.load(Ordering::Relaxed) == 0).then(|| {
+                format!(
+                    "{place}: it holds of no record, so {counts}. Are its texts written as in the records?"
+                )
+            })
+        };
+        self.uses.iter().filter_map(unlisted).chain(self.conditions.iter().filter_map(idle)).collect()
     }
 
     /// The tables of which no counted record has a row; of open data, of which more than a tenth have none.
     fn without_row(&self) -> Vec<String> {
-        let warning = |FieldCount { of: Use { place, field, kind }, found, within, .. }: &FieldCount| {
+        let warning = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
             let (found, within) = (found.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
             let lacking = match (kind, within, self.open) {
                 (SurveyedKind::Joined(_), 0, _) if found > 0 => "no record has".to_owned(),
@@ -376,6 +474,7 @@ impl Survey {
         let fields = self.uses.iter().map(|FieldCount { of, found, readable, within }| {
             let ranged = matches!(of.kind, SurveyedKind::Time | SurveyedKind::Number { range: Some(_), .. });
             let joined = matches!(of.kind, SurveyedKind::Joined(_));
+            let listed = matches!(of.kind, SurveyedKind::Key(Some(_)));
             serde_json::json!({
                 "place": of.place,
                 "field": of.field,
@@ -383,13 +482,18 @@ impl Survey {
                 "readable": count(readable),
                 "within": ranged.then(|| count(within)),
                 "joined": joined.then(|| count(within)),
+                "listed": listed.then(|| count(within)),
             })
+        });
+        let conditions = self.conditions.iter().map(|(SurveyedCondition { place, .. }, held)| {
+            serde_json::json!({ "place": place, "held": count(held) })
         });
         serde_json::json!({
             "notice": NOTICE,
             "records": self.lines(),
             "unreadable": self.bad(),
             "fields": fields.collect::<Vec<_>>(),
+            "conditions": conditions.collect::<Vec<_>>(),
             "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
         })
     }
@@ -405,12 +509,16 @@ impl fmt::Display for Survey {
         let of = match (self.part, self.most) {
             (true, _) => " of this process's part",
             (false, u64::MAX) => "",
-            (false, most) if lines.saturating_add(self.bad()) < most => ", which is all that there are",
+            (false, most) if lines.saturating_add(self.unsplit.load(Ordering::Relaxed)) < most => {
+                ", which is all that there are"
+            }
             (false, _) => "",
         };
         writeln!(f, "fields in {}{of} ({NOTICE}):", records(lines))?;
-        let width = self.uses.iter().map(|counted| counted.of.place.len()).max().unwrap_or(0);
-        for FieldCount { of: Use { place, field, kind }, found, readable, within } in &self.uses {
+        let places = self.uses.iter().map(|counted| &counted.of.place);
+        let places = places.chain(self.conditions.iter().map(|(of, _)| &of.place));
+        let width = places.map(String::len).max().unwrap_or(0);
+        for FieldCount { of: Use { place, field, kind, .. }, found, readable, within } in &self.uses {
             let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
             write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
             match kind {
@@ -427,7 +535,17 @@ impl fmt::Display for Survey {
                         grouped(lacking)
                     )?
                 }
+                SurveyedKind::Key(Some(_)) => writeln!(f, ", among the listed keys {}", count(within))?,
                 _ => writeln!(f)?,
+            }
+        }
+        // Each is of the records that the one of the source leaves.
+        let mut among = lines;
+        for (SurveyedCondition { place, .. }, held) in &self.conditions {
+            let held = held.load(Ordering::Relaxed).min(lines);
+            writeln!(f, "  {place:width$}  holds of {} of {}", grouped(held), records(among))?;
+            if place == OF_SOURCE {
+                among = held;
             }
         }
         let bad = self.bad();
@@ -511,6 +629,15 @@ impl CollectedNames {
     }
 }
 
+/// Returns true if a list of keys, which ascend, has one of this text.
+fn has_key(keys: &[CellKey], bytes: &[u8]) -> bool {
+    let text = |key: &CellKey| match key {
+        CellKey::Text(text) => text.text().into_owned(),
+        _ => String::new(),
+    };
+    keys.binary_search_by(|key| text(key).as_bytes().cmp(bytes)).is_ok()
+}
+
 fn records(count: u64) -> String {
     if count == 1 { "1 record".to_owned() } else { format!("{} records", grouped(count)) }
 }
@@ -545,7 +672,8 @@ mod tests {
     }
 
     fn key(field: &str) -> Use {
-        Use { place: format!("release.visits.{field}"), field: field.to_owned(), kind: SurveyedKind::Key }
+        let (place, kind) = (format!("release.visits.{field}"), SurveyedKind::Key(None));
+        Use { place, field: field.to_owned(), is_derived: false, kind }
     }
 
     // Refutes a warning that comes late, twice, or for a field that one record of the first thousand had; and

@@ -1,6 +1,7 @@
 //! Lines of separated fields, as RFC 4180 and common programs define them: a field that begins with a
 //! quotation mark ends at the next one that is not doubled, in its own line. The marks are those of the job.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use memchr::memchr;
@@ -27,7 +28,7 @@ impl CsvFormat {
         let CsvSpec { marks, header } = form;
         let named = header.as_ref().map(|names| {
             let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-            CsvColumns::find(names, *marks, fields, "source.header").map(Arc::new)
+            CsvColumns::find(names, *marks, fields, "source.header", |_| None).map(Arc::new)
         });
         Ok(CsvFormat { marks: *marks, fields: fields.to_vec(), named: named.transpose()? })
     }
@@ -55,7 +56,17 @@ impl CsvFormat {
                 "a carriage return within the line that names the columns; end lines with \\n or \\r\\n";
             return Err(SourceError::refused(place).because(why));
         }
-        CsvColumns::find(split_fields(line, self.marks), self.marks, &self.fields, place)
+        let other_mark = |missing: &[&str]| {
+            [(b',', "commas", ","), (b';', "semicolons", ";"), (b'\t', "tabs", "\\t"), (b'|', "bars", "|")]
+                .into_iter()
+                .filter(|(mark, ..)| *mark != self.marks.delimiter())
+                .find(|(mark, ..)| {
+                    let names = split_fields(line, CsvMarks::between(*mark));
+                    missing.iter().all(|field| names.iter().any(|name| name == field.as_bytes()))
+                })
+                .map(|(_, word, mark)| format!(", which it has between {word} (delimiter = \"{mark}\")"))
+        };
+        CsvColumns::find(split_fields(line, self.marks), self.marks, &self.fields, place, other_mark)
     }
 
     /// Returns true if a text, from its start, has a line that may be a record.
@@ -78,6 +89,24 @@ pub(in crate::job::sources) fn is_comment(line: &[u8], marks: CsvMarks) -> bool 
     marks.comment().is_some_and(|comment| line.first() == Some(&comment))
 }
 
+/// Returns the columns that were meant, in words: those whose names differ from the missing ones in case and marks alone. So no word
+/// is shown that the job file does not have, whatever the first line is.
+fn meant(missing: &[&str], names: &[Vec<u8>]) -> String {
+    let plain = |name: &[u8]| -> Vec<u8> {
+        name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect()
+    };
+    let alike = |field: &&str| {
+        let wanted = plain(field.as_bytes());
+        names.iter().find(|name| !wanted.is_empty() && name.is_ascii() && plain(name) == wanted)
+    };
+    let meant: Vec<Cow<'_, str>> =
+        missing.iter().filter_map(alike).map(|name| String::from_utf8_lossy(name)).collect();
+    match meant.is_empty() {
+        true => String::new(),
+        false => format!(" (did you mean {}?)", listed(&meant)),
+    }
+}
+
 /// The wanted columns of a file, and the marks between them.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::job::sources) struct CsvColumns {
@@ -92,6 +121,7 @@ impl CsvColumns {
         marks: CsvMarks,
         fields: &[String],
         place: &str,
+        other_mark: impl FnOnce(&[&str]) -> Option<String>,
     ) -> Result<CsvColumns, SourceError> {
         let refused = |why: String| Err(SourceError::refused(place).because(why));
         let (mut wanted, mut missing) = (Vec::new(), Vec::new());
@@ -112,6 +142,7 @@ impl CsvColumns {
                 true => format!(" among {}", shown(&names)),
                 false => String::new(),
             };
+            let others = other_mark(&missing).unwrap_or(others) + &meant(&missing, &names);
             return refused(format!(
                 "no column named {}{others}; name columns of its first line in the job file, or all of its columns in source.header",
                 listed(&missing)
