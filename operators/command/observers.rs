@@ -197,7 +197,9 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
         let least = ones && (planned.paid_together <= 1 || !windows_bindable);
         let longest = planned.windows.every == "all" || planned.windows.count == Some(1);
         let least_bound = plan.unit == "record" || least;
-        (planned.name, ReleaseNotes { place, empty, least_bound, longest })
+        let grouping = job.releases.get(place).and_then(|release| release.statistic.grouping());
+        let levels = grouping.and_then(|grouping| grouping.level_names());
+        (planned.name, ReleaseNotes { place, empty, least_bound, longest, levels })
     };
     plan.releases.into_iter().enumerate().map(note).collect()
 }

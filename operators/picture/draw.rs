@@ -153,6 +153,12 @@ pub(crate) fn named(key: Option<&str>) -> String {
     }
 }
 
+/// A text with a capital at its beginning.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// A decimal number with its digits in groups of three, such as `1,234,567.5`; other text stays as it is.
 pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("\u{2212}", digits));

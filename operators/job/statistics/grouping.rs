@@ -24,6 +24,14 @@ pub struct GroupingSpec {
     pub rollup: bool,
 }
 
+impl GroupingSpec {
+    /// Returns the names of the keys and of their parents, where a roll-up releases both: `method and status` and `method`.
+    pub fn level_names(&self) -> Option<[String; 2]> {
+        let (_, above) = self.by.split_last().filter(|_| self.rollup)?;
+        Some([&self.by, above].map(key_part::described))
+    }
+}
+
 /// The selection of the keys of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeysSpec {

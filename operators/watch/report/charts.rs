@@ -2,7 +2,7 @@
 //! noise.
 
 use super::budget::{ErrorMean, Errors, holds};
-use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track};
+use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track, TrackLevel};
 use crate::mechanisms::release_line::{CellLine, RankInterval};
 use crate::picture::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 
@@ -17,13 +17,13 @@ const BOTTOM: f64 = 26.0;
 const EXACT: f64 = 15.0;
 const NAME: f64 = 17.0;
 
-/// A chart of the keys of a release's only window: a bar from zero to each value, with a whisker for its
+/// A chart of one level of the keys of a release's only window: a bar from zero to each value, with a whisker for its
 /// interval. An exact value has a line of its own below the bar: each number stands beside its own mark. In a
 /// slim picture names stand above the bars. Also returns the number of keys that are not shown.
-pub(super) fn window(series: &ReleaseSeries, width: f64, slim: bool) -> (Drawing, usize) {
+pub(super) fn window(level: &TrackLevel<'_>, release: &str, width: f64, slim: bool) -> (Drawing, usize) {
     let first = |track: &'_ Track| track.points.first().copied();
     let mut bars: Vec<(&Track, ChartPoint)> =
-        series.tracks.iter().filter_map(|track| Some((track, first(track)?))).collect();
+        level.tracks.iter().filter_map(|track| Some((*track, first(track)?))).collect();
     if !bars.iter().all(|(track, _)| track.ordered) {
         bars.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
     }
@@ -41,7 +41,7 @@ pub(super) fn window(series: &ReleaseSeries, width: f64, slim: bool) -> (Drawing
     let above = if slim { NAME } else { 0.0 };
     let row = ROW + above + if exact { EXACT } else { 0.0 };
     let height = TOP + row * bars.len() as f64 + BOTTOM;
-    let mut drawing = Drawing { width, height, title: series.name.clone(), ..Drawing::default() };
+    let mut drawing = Drawing { width, height, title: level.title(release), ..Drawing::default() };
 
     let all = bars.iter().flat_map(|(_, point)| point.numbers());
     let range = numbers(all, ((right - left) / 80.0) as usize, true);

@@ -56,6 +56,15 @@ pub struct ReleaseNotes {
     pub least_bound: bool,
     /// True if no windows are longer: the only one holds everything.
     pub longest: bool,
+    /// The names of keys and of their parents, where a roll-up releases both: "method and status" and "method".
+    pub levels: Option<[String; 2]>,
+}
+
+impl Heading {
+    /// The names of the levels of a release, if the plan knows them.
+    fn level_names(&self, release: &str) -> Option<&[String; 2]> {
+        self.releases.get(release)?.levels.as_ref()
+    }
 }
 
 /// A report, to which windows are added one after another.

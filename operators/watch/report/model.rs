@@ -94,11 +94,38 @@ impl WindowOutcome {
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) key: Option<String>,
+    /// True if the key is a parent of others, and its numbers are totals of theirs.
+    pub(super) rollup: bool,
     pub(super) q: Option<String>,
     pub(super) of: Option<String>,
     /// True if keys of this kind have a natural order, as numbers and buckets do.
     pub(super) ordered: bool,
     pub(super) points: Vec<ChartPoint>,
+}
+
+/// The tracks that share their pictures: the keys of a release, or their parents, whose numbers are larger by nature.
+#[derive(Debug)]
+pub(super) struct TrackLevel<'a> {
+    /// True if the keys are parents of others.
+    pub(super) rollup: bool,
+    pub(super) tracks: Vec<&'a Track>,
+    /// The name of the level; `None` where it is the only one.
+    pub(super) name: Option<String>,
+}
+
+impl TrackLevel<'_> {
+    /// The title of a picture of this level.
+    pub(super) fn title(&self, release: &str) -> String {
+        match &self.name {
+            Some(name) => format!("{release}, {name}"),
+            None => release.to_owned(),
+        }
+    }
+
+    /// The noun for one key of the level that is not shown.
+    pub(super) fn noun(&self) -> &'static str {
+        if self.rollup { "total" } else { "key" }
+    }
 }
 
 impl Track {
@@ -230,6 +257,22 @@ impl ReleaseSeries {
         self.known.insert(ends(line.window));
     }
 
+    /// The tracks by the level of their keys, parents first. `names` are those of keys and of parents, if they are known.
+    pub(super) fn levels(&self, names: Option<&[String; 2]>) -> Vec<TrackLevel<'_>> {
+        let (parents, keys): (Vec<&Track>, Vec<&Track>) = self.tracks.iter().partition(|track| track.rollup);
+        let is_rolled_up = !parents.is_empty();
+        let levels = [(true, parents), (false, keys)].into_iter().filter(|(_, tracks)| !tracks.is_empty());
+        let name = |rollup: bool| match (names, rollup) {
+            (Some([_, parents]), true) => format!("by {parents} (totals)"),
+            (Some([keys, _]), false) => format!("by {keys}"),
+            (None, true) => "totals of the keys with one beginning".to_owned(),
+            (None, false) => "the keys".to_owned(),
+        };
+        levels
+            .map(|(rollup, tracks)| TrackLevel { rollup, tracks, name: is_rolled_up.then(|| name(rollup)) })
+            .collect()
+    }
+
     /// Returns the number of answers of queries.
     pub(super) fn answers(&self) -> usize {
         self.answered.len()
@@ -330,7 +373,12 @@ impl ReleaseSeries {
                 Some(LineKey::Texts { .. }) => false,
                 None => q.is_some(),
             };
-            self.tracks.push(Track { key, q, of, ordered, points: Vec::new() });
+            // Parents have their own pictures, in which the text of a list would be read as part of the name.
+            let name = match &cell.key {
+                Some(parent @ LineKey::Texts { .. }) if cell.rollup => Some(parent.text().to_owned()),
+                _ => key,
+            };
+            self.tracks.push(Track { key: name, rollup: cell.rollup, q, of, ordered, points: Vec::new() });
             self.tracks.len() - 1
         });
         if let Some(track) = self.tracks.get_mut(track) {

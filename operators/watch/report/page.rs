@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::charts::{legend, promised, small_badge};
-use super::model::{Model, ReleaseSeries};
+use super::model::{Model, ReleaseSeries, Track, TrackLevel};
 use super::timeline::{Timeline, panels};
 use super::{Heading, budget, charts, mark};
-use crate::picture::page_style;
-use crate::picture::{Drawing, counted, dated, escape, grouped, px, said, spanned};
+use crate::picture::{Drawing, capitalized, counted, dated, escape, grouped, page_style, px, said, spanned};
 
 /// The width at which pictures are drawn for wide windows; browsers scale them.
 const WIDTH: f64 = 1144.0;
@@ -128,11 +127,14 @@ impl HtmlPage<'_> {
             }
             (start, end) => spanned(start, end),
         };
-        let keys: BTreeSet<&str> = series.tracks.iter().filter_map(|track| track.key.as_deref()).collect();
-        let keys = match keys.len() {
-            0 => String::new(),
-            keys => format!(", {}", counted(keys, "key")),
-        };
+        let keys: String = [(false, "key"), (true, "total")]
+            .map(|(rollup, noun)| {
+                let of_level = |track: &&Track| track.rollup == rollup;
+                let tracks = series.tracks.iter().filter(of_level);
+                let keys: BTreeSet<&str> = tracks.filter_map(|track| track.key.as_deref()).collect();
+                if keys.is_empty() { String::new() } else { format!(", {}", counted(keys.len(), noun)) }
+            })
+            .concat();
         let total = match series.total.as_deref() {
             None => String::new(),
             Some("so far") => "; each number is the total so far".to_owned(),
@@ -180,15 +182,20 @@ impl HtmlPage<'_> {
         if let Some(words) = promised(series) {
             self.text += &format!("<p>{}</p>", escape(&words));
         }
-        let (mut notes, hidden) =
-            (Vec::new(), if over_time { self.over_time(series) } else { self.bars(series) });
+        let mut notes = Vec::new();
         if over_time && series.tracks.len() > 1 {
             notes.push("Each panel has a scale of its own.".to_owned());
         }
-        if hidden > 0 {
-            let are = if hidden == 1 { "is" } else { "are" };
-            let which = "with smaller numbers";
-            notes.push(format!("{} {which} {are} not shown.", counted(hidden, "more key")));
+        for level in series.levels(self.heading.level_names(&series.name)) {
+            if let Some(name) = &level.name {
+                self.text += &format!("<h3>{}</h3>", escape(&capitalized(name)));
+            }
+            let hidden = if over_time { self.over_time(series, &level) } else { self.bars(series, &level) };
+            if hidden > 0 {
+                let are = if hidden == 1 { "is" } else { "are" };
+                let more = counted(hidden, &format!("more {}", level.noun()));
+                notes.push(format!("{more} with smaller numbers {are} not shown."));
+            }
         }
         let thinned = Timeline::new(series).thinned();
         if thinned > 1 {
@@ -206,12 +213,12 @@ impl HtmlPage<'_> {
         }
     }
 
-    fn over_time(&mut self, series: &ReleaseSeries) -> usize {
+    fn over_time(&mut self, series: &ReleaseSeries, level: &TrackLevel<'_>) -> usize {
         let timeline = Timeline::new(series);
-        let (mut wide, columns, hidden) = panels(&timeline, WIDTH, 3);
+        let (mut wide, columns, hidden) = panels(&timeline, level, WIDTH, 3);
         let class = ["one", "two", "three"].get(columns - 1).unwrap_or(&"three");
         // Three beside each other are as wide as a slim one already.
-        let slim = if columns < 3 { Some(panels(&timeline, SLIM, 1).0) } else { None };
+        let slim = if columns < 3 { Some(panels(&timeline, level, SLIM, 1).0) } else { None };
         let form = if slim.is_some() { " full" } else { "" };
         self.text += &format!("<div class=\"panels {class}{form}\">");
         for panel in &mut wide {
@@ -230,10 +237,10 @@ impl HtmlPage<'_> {
         hidden
     }
 
-    fn bars(&mut self, series: &ReleaseSeries) -> usize {
+    fn bars(&mut self, series: &ReleaseSeries, level: &TrackLevel<'_>) -> usize {
         let demo = self.heading.demo;
         let bars = |width: f64, slim: bool| {
-            let mut bars = charts::window(series, width, slim).0;
+            let mut bars = charts::window(level, &series.name, width, slim).0;
             if demo {
                 // Below the bars, whose numbers may reach to the edge: the axis has no label there.
                 bars.height += 18.0;
@@ -244,7 +251,7 @@ impl HtmlPage<'_> {
             Some(bars)
         };
         self.both("wide", bars, [WIDTH, SLIM], false);
-        charts::window(series, WIDTH, false).1
+        charts::window(level, &series.name, WIDTH, false).1
     }
 
     fn errors(&mut self, series: &ReleaseSeries) {

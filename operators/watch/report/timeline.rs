@@ -2,10 +2,9 @@
 //! intervals.
 
 use super::charts::{badge, legend, promised};
-use super::model::{ChartPoint, Model, ReleaseSeries, Track, WindowOutcome};
-use crate::picture::{AxisRange, Drawing, Scale, counted, numbers, said, short, times};
-
+use super::model::{ChartPoint, Model, ReleaseSeries, Track, TrackLevel, WindowOutcome};
 use super::{Heading, charts, mark};
+use crate::picture::{AxisRange, Drawing, Scale, capitalized, counted, numbers, said, short, times};
 
 /// The positions of a release's windows, which all of its panels share.
 pub(super) struct Timeline<'a> {
@@ -59,16 +58,15 @@ impl<'a> Timeline<'a> {
         Timeline { series, order, place, span }
     }
 
-    /// The keys with the largest values, in their natural order or by size, and the number of keys that are
+    /// The keys of a level with the largest values, in their natural order or by size, and the number of keys that are
     /// not shown.
-    pub(super) fn shown(&self) -> (Vec<&'a Track>, usize) {
-        let mut tracks: Vec<&Track> = self.series.tracks.iter().collect();
+    pub(super) fn shown(level: &TrackLevel<'a>) -> (Vec<&'a Track>, usize) {
+        let mut tracks = level.tracks.clone();
         tracks.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let hidden = tracks.len().saturating_sub(PANELS);
         tracks.truncate(PANELS);
         if tracks.iter().all(|track| track.ordered) {
-            let order =
-                |track: &&Track| self.series.tracks.iter().position(|other| std::ptr::eq(other, *track));
+            let order = |track: &&Track| level.tracks.iter().position(|other| std::ptr::eq(*other, *track));
             tracks.sort_by_key(order);
         }
         (tracks, hidden)
@@ -96,7 +94,11 @@ impl<'a> Timeline<'a> {
         let mut drawing = Drawing {
             width,
             height,
-            title: track.name().unwrap_or_else(|| self.series.name.clone()),
+            title: match track.name() {
+                Some(name) if track.rollup => format!("{name} (total)"),
+                Some(name) => name,
+                None => self.series.name.clone(),
+            },
             ..Drawing::default()
         };
         let range = Timeline::range(track);
@@ -285,10 +287,15 @@ pub(super) fn columns(panels: usize) -> usize {
     }
 }
 
-/// The panels of a release for a page of this width with at most so many columns, the number of columns, and
+/// The panels of a level for a page of this width with at most this number of columns, the number of columns, and
 /// the number of keys that are not shown.
-pub(super) fn panels(timeline: &Timeline<'_>, width: f64, most: usize) -> (Vec<Drawing>, usize, usize) {
-    let (tracks, hidden) = timeline.shown();
+pub(super) fn panels<'a>(
+    timeline: &Timeline<'a>,
+    level: &TrackLevel<'a>,
+    width: f64,
+    most: usize,
+) -> (Vec<Drawing>, usize, usize) {
+    let (tracks, hidden) = Timeline::shown(level);
     let columns = columns(tracks.len()).min(most);
     let width = (width - GAP * (columns - 1) as f64) / columns as f64;
     let size = (width, if columns == 1 && most > 1 { 300.0 } else { 190.0 });
@@ -338,23 +345,33 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
         y += 22.0;
     }
     let inner = WIDTH - 2.0 * EDGE;
-    let hidden = if over_time {
-        let (panels, columns, hidden) = panels(&Timeline::new(series), inner, 3);
-        for (at, panel) in panels.iter().enumerate() {
-            let (column, row) = ((at % columns) as f64, (at / columns) as f64);
-            whole.body += &panel.placed(EDGE + column * (panel.width + GAP), y + row * (panel.height + 20.0));
+    let mut more = String::new();
+    for level in series.levels(heading.level_names(&series.name)) {
+        if let Some(name) = &level.name {
+            whole.text("name", EDGE, y + 8.0, &capitalized(&short(name, 100)));
+            whole.description += &format!("{}. ", capitalized(name));
+            y += 22.0;
         }
-        let rows = panels.len().div_ceil(columns) as f64;
-        y += rows * panels.first().map_or(0.0, |panel| panel.height + 20.0);
-        hidden
-    } else {
-        let (bars, hidden) = charts::window(series, inner, false);
-        whole.body += &bars.placed(EDGE, y);
-        y += bars.height + 12.0;
-        hidden
-    };
-    let more =
-        if hidden > 0 { format!("; {} more are not shown", counted(hidden, "key")) } else { String::new() };
+        let hidden = if over_time {
+            let (panels, columns, hidden) = panels(&Timeline::new(series), &level, inner, 3);
+            for (at, panel) in panels.iter().enumerate() {
+                let (column, row) = ((at % columns) as f64, (at / columns) as f64);
+                let (x, y) = (EDGE + column * (panel.width + GAP), y + row * (panel.height + 20.0));
+                whole.body += &panel.placed(x, y);
+            }
+            let rows = panels.len().div_ceil(columns) as f64;
+            y += rows * panels.first().map_or(0.0, |panel| panel.height + 20.0);
+            hidden
+        } else {
+            let (bars, hidden) = charts::window(&level, &series.name, inner, false);
+            whole.body += &bars.placed(EDGE, y);
+            y += bars.height + 12.0;
+            hidden
+        };
+        if hidden > 0 {
+            more += &format!("; {} more are not shown", counted(hidden, level.noun()));
+        }
+    }
     whole.text("sub", EDGE, head, &format!("{}, {windows}{more}", short(&series.name, 64)));
     y
 }

@@ -74,7 +74,7 @@ fn a_bar_shows_its_number() {
         &line_of("visits", months(1)[0], &[cell("a", 50), cell("b", 200), cell("c", -100)], GAUSSIAN),
         None,
     );
-    let picture = charts::window(&report.model.releases[0], 700.0, false).0.body;
+    let picture = charts::window(&report.model.releases[0].levels(None)[0], "visits", 700.0, false).0.body;
     let widths: Vec<f64> = between(&picture, "<rect class=\"bar\"", "/>")
         .iter()
         .map(|bar| between(bar, "width=\"", "\"")[0].parse().unwrap())
@@ -104,7 +104,7 @@ fn a_number_stands_beside_its_own_mark() {
             None,
         );
         let width = if slim { 364.0 } else { 700.0 };
-        let picture = charts::window(&report.model.releases[0], width, slim).0.body;
+        let picture = charts::window(&report.model.releases[0].levels(None)[0], "visits", width, slim).0.body;
         let place =
             |text: &str| ["x=\"", "y=\""].map(|name| between(text, name, "\"")[0].parse::<f64>().unwrap());
         let texts = |class: &str| {

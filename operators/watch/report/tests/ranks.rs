@@ -41,7 +41,7 @@ fn a_promise_of_ranks_is_said_and_not_drawn() {
     let cell = "\"value\":181,\"interval\":[174,null]";
     let line = ranked("largest", span, "", cell, LARGEST, "");
     report.add(&ended("largest", span, &[line]), None);
-    let picture = charts::window(&report.model.releases[0], 700.0, false).0.body;
+    let picture = charts::window(&report.model.releases[0].levels(None)[0], "visits", 700.0, false).0.body;
     assert!(picture.contains("class=\"bar\"") && !picture.contains("class=\"reach\""), "{picture}");
 }
 
@@ -51,7 +51,7 @@ fn each_quantile_has_a_panel() {
     let report = ranks(true);
     let names = |at: usize| {
         let series = &report.model.releases[at];
-        let (shown, _) = Timeline::new(series).shown();
+        let (shown, _) = Timeline::shown(&series.levels(None)[0]);
         shown.iter().filter_map(|track| track.name()).collect::<Vec<_>>()
     };
     assert_eq!(
