@@ -13,7 +13,7 @@ use discreet::job::config::RecordFormat;
 use discreet::job::plan::{Planned, PlannedKeys};
 use discreet::job::{Job, Progress, ReleaseListener, Survey};
 use discreet::time::in_words;
-use discreet::watch::{Heading, ReleaseNotes, Report};
+use discreet::watch::{Heading, ReleaseNotes, Report, StatedRange};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::values::path;
@@ -141,6 +141,13 @@ impl RunReport {
         let path = self.path.display();
         // Announced, since the page is easily missed behind many lines.
         log::note(&format!("wrote {path}"));
+        if let (ReportForm::Charts, left_out @ [_, ..]) = (self.form, &self.report.left_out_of_svg()[..]) {
+            let is = if left_out.len() == 1 { "is" } else { "are" };
+            log::note(&format!(
+                "note: {path}: a picture has the first releases, and {} {is} not in it; --report FILE.html has all",
+                left_out.join(", ")
+            ));
+        }
         Ok(())
     }
 }
@@ -199,7 +206,11 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
         let least_bound = plan.unit == "record" || least;
         let grouping = job.releases.get(place).and_then(|release| release.statistic.grouping());
         let levels = grouping.and_then(|grouping| grouping.level_names());
-        (planned.name, ReleaseNotes { place, empty, least_bound, longest, levels })
+        let ranges = job.releases.get(place).map_or(Vec::new(), |release| release.statistic.answer_ranges());
+        let ranges =
+            ranges.into_iter().map(|range| StatedRange { of: range.of, low: range.low, high: range.high });
+        let ranges = ranges.collect();
+        (planned.name, ReleaseNotes { place, empty, least_bound, longest, levels, ranges })
     };
     plan.releases.into_iter().enumerate().map(note).collect()
 }

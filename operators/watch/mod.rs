@@ -9,5 +9,5 @@ mod serve;
 
 pub use ask::{AskReply, AskSettings, AskView, AskedBundle, AskingAnalyst};
 pub use live::{KEPT_WINDOWS, LiveHeading, LiveRun};
-pub use report::{Heading, ReleaseNotes, Report};
+pub use report::{Heading, ReleaseNotes, Report, StatedRange};
 pub use serve::{OperatorStatus, OperatorView, ReceivedBatches, WatchServer, WatchSettings};

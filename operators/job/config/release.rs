@@ -15,7 +15,7 @@ use crate::decimal::Decimal;
 use crate::job::MistakeKind;
 use crate::job::condition::Condition;
 use crate::job::derived::FieldNames;
-use crate::job::statistics::{ContributionKind, KeysSpec, NoiseKind, StatisticSpec};
+use crate::job::statistics::{ContributionKind, KeysSpec, MeansSpec, NoiseKind, StatisticSpec, VectorBound};
 use crate::ledger::Name;
 
 /// One statistic, published once for each window.
@@ -103,6 +103,13 @@ impl ReleaseSpec {
     /// over all time.
     pub(crate) fn is_of_all_time(&self) -> bool {
         self.every == Every::All
+    }
+
+    /// Returns true if its lines may have totals of a roll-up, or covariances.
+    pub(crate) fn has_rollup_or_covariance(&self) -> bool {
+        let is_found = |means: &MeansSpec| matches!(means.bound, VectorBound::FoundWithin { .. });
+        self.statistic.grouping().is_some_and(|grouping| grouping.rollup)
+            || matches!(&self.statistic, StatisticSpec::Means(means) if is_found(means))
     }
 
     /// Returns true if the privacy cost of the release includes a delta.

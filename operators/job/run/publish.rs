@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use super::processes::OperatorNotice;
 use super::*;
 use crate::dataflow::{Clock, LeavingRelease, RunError};
+use crate::job::config::ReleaseSpec;
 use crate::job::paths::same_file;
 use crate::job::sinks::Sink;
 use crate::ledger::place::{beside, directory};
@@ -357,7 +358,18 @@ pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) ->
     }
     // Open until the sink is: a pipe whose last writer has left is at its end.
     let _pipe = wait.for_a_reader(path)?;
-    Sink::file(path, demo).map_err(of_out)
+    let mut sink = Sink::file(path, demo).map_err(of_out)?;
+    if job.releases.iter().any(ReleaseSpec::has_rollup_or_covariance) {
+        sink.widen();
+    }
+    if let (Some(path), Some(notice)) = (sink.lacks_columns(), wait.notice) {
+        notice(&format!(
+            "{}: it has the columns of a job without roll-ups and covariances, and keeps them, so covariances are not in it; give \
+             the path of a new file for all columns",
+            path.display()
+        ));
+    }
+    Ok(sink)
 }
 
 /// Returns true for a named pipe.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::existing_rows::{HeldRows, LineKind, ReleaseReader, Unclosed, id_in};
 use super::rotated_rows::{RotatedRows, opened};
+use super::table::TableColumns;
 use super::{OutputKind, SinkFormat, unopened};
 use crate::accounting::Interval;
 use crate::canonical::Digest;
@@ -26,13 +27,15 @@ pub fn published(path: &Path) -> Result<Vec<Published>, LedgerError> {
     let format = SinkFormat::of_rotated(path);
     let open = || opened(path).map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())));
     // A file that is no file of releases is refused there, with the number of the line.
-    let HeldRows { sound, unclosed, .. } = HeldRows::read(BufReader::new(open()?), format, false, path)?;
-    let mut reader = ReleaseReader::new(BufReader::new(open()?), format);
+    let HeldRows { sound, unclosed, columns, .. } =
+        HeldRows::read(BufReader::new(open()?), format, false, path)?;
+    let columns = columns.unwrap_or(TableColumns::narrow(false));
+    let mut reader = ReleaseReader::new(BufReader::new(open()?), format, columns);
     let (mut rows, mut id) = (Vec::new(), None);
     while reader.at() < sound {
         reader.next().map_err(|error| LedgerError::refused(format!("{}: {error}", path.display())))?;
         // The header of a table is no row.
-        let Some(heard) = reader.heard(false) else { continue };
+        let Some(heard) = reader.heard() else { continue };
         match heard.word {
             LineKind::Cell => id = id.or_else(|| id_in(reader.line(), format)),
             LineKind::Closed(_, sequence, chain, ledger) => {

@@ -15,6 +15,7 @@ use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::table::TableColumns;
 use super::{SinkFormat, table, unopened};
 use crate::canonical::{Canonical, Digest};
 use crate::ledger::LedgerError;
@@ -38,6 +39,8 @@ pub(super) struct HeldRows {
     pub(super) unread: Option<i64>,
     /// The last window, if the line that closes it is torn.
     pub(super) unclosed: Option<Unclosed>,
+    /// The columns of a table.
+    pub(super) columns: Option<TableColumns>,
 }
 
 /// A window whose cells are whole, and whose closing line is not.
@@ -84,15 +87,15 @@ impl ParsedLine {
 
 /// Returns the name of the row that ends with this line: made of its position and chain, in either format;
 /// and of the line itself, if it is the only one. `None` if the line ends no row.
-pub(super) fn name(line: &str, format: SinkFormat, demo: bool) -> Option<Digest> {
-    heard(line, format, demo)?.name()
+pub(super) fn name(line: &str, format: SinkFormat, columns: TableColumns) -> Option<Digest> {
+    heard(line, format, columns)?.name()
 }
 
-fn heard(line: &str, format: SinkFormat, demo: bool) -> Option<ParsedLine> {
+fn heard(line: &str, format: SinkFormat, columns: TableColumns) -> Option<ParsedLine> {
     let line = line.trim_ascii_end();
     match format {
         SinkFormat::Json => heard_line(line),
-        SinkFormat::Csv => heard_record(line, demo),
+        SinkFormat::Csv => heard_record(line, columns),
     }
 }
 
@@ -104,17 +107,18 @@ impl HeldRows {
         demo: bool,
         path: &Path,
     ) -> Result<HeldRows, LedgerError> {
-        HeldRows::read_from(file, (format, format == SinkFormat::Csv), demo, path)
+        HeldRows::read_from(file, (format, format == SinkFormat::Csv), TableColumns::narrow(demo), path)
     }
 
-    /// Reads a file of releases from the beginning of a row on, or from its header on.
+    /// Reads a file of releases from the beginning of a row on, or from its header on, which says its columns.
     fn read_from(
         file: impl BufRead,
         (format, headed): (SinkFormat, bool),
-        demo: bool,
+        columns: TableColumns,
         path: &Path,
     ) -> Result<HeldRows, LedgerError> {
-        let mut reader = ReleaseReader::new(file, format);
+        let demo = columns.demo;
+        let mut reader = ReleaseReader::new(file, format, columns);
         let mut held = HeldRows::default();
         let mut open: Option<Unclosed> = None;
         let refuse = |number: u64, what: &str| {
@@ -128,14 +132,16 @@ impl HeldRows {
                 break;
             }
             if headed && number == 1 {
-                match reader.line.as_slice() {
-                    line if line == table::header(demo).as_bytes() => held.sound = reader.at,
-                    line if line == table::header(!demo).as_bytes() => return refuse(1, other(demo)),
-                    _ => return refuse(1, "found no header of releases"),
+                match TableColumns::of_header(&reader.line) {
+                    Some(columns) if columns.demo == demo => {
+                        (reader.columns, held.columns, held.sound) = (columns, Some(columns), reader.at);
+                    }
+                    Some(_) => return refuse(1, other(demo)),
+                    None => return refuse(1, "found no header of releases"),
                 }
                 continue;
             }
-            let Some(heard) = reader.heard(demo) else { return refuse(number, "found no line of a release") };
+            let Some(heard) = reader.heard() else { return refuse(number, "found no line of a release") };
             if heard.demo != demo {
                 return refuse(number, other(demo));
             }
@@ -173,13 +179,13 @@ impl HeldRows {
             held.known.extend(name);
             (held.sound, held.rows, open) = (reader.at, held.rows + 1, None);
         }
-        if !reader.is_torn(demo, headed) {
+        if !reader.is_torn(headed) {
             return refuse(reader.number + 1, "found no line of a release");
         }
         // A line that lacks its line end alone has been read by others.
         let is_cell = |heard: &ParsedLine| matches!(heard.word, LineKind::Cell) && heard.demo == demo;
         if open.is_none()
-            && let Some(heard) = reader.heard(demo).filter(is_cell)
+            && let Some(heard) = reader.heard().filter(is_cell)
             && id_in(&reader.line, format).is_some()
         {
             open = Some(Unclosed { about: heard.about, cells: 1, line: reader.line.clone(), format });
@@ -212,8 +218,10 @@ impl HeldRows {
         let length = file.metadata().map_err(refuse)?.len();
         if !demo && length > END {
             let first = HeldRows::first_row(file, format).map_err(refuse)?;
-            let last =
-                |quoted| HeldRows::last_rows(file, (length - END, quoted), format, path).map_err(refuse);
+            let columns = first.as_ref().map_or(TableColumns::narrow(false), |first| first.columns);
+            let last = |quoted| {
+                HeldRows::last_rows(file, (length - END, quoted), (format, columns), path).map_err(refuse)
+            };
             let end = match format {
                 SinkFormat::Json => last(false)?,
                 SinkFormat::Csv => match (last(false)?, last(true)?) {
@@ -221,12 +229,13 @@ impl HeldRows {
                     _ => None,
                 },
             };
-            if let (Some((first, ledger)), Some(mut held)) = (first, end)
+            if let (Some(FirstRow { position: first, ledger, .. }), Some(mut held)) = (first, end)
                 && (held.ledger.is_none() || ledger.is_none() || held.ledger == ledger)
             {
                 held.first = held.first.map(|held| held.min(first));
                 held.ledger = held.ledger.or(ledger);
                 held.unread = held.newest.map(|(newest, _)| newest);
+                held.columns = (format == SinkFormat::Csv).then_some(columns);
                 return Ok(held);
             }
         }
@@ -235,17 +244,21 @@ impl HeldRows {
         HeldRows::read(BufReader::new(file), format, demo, path)
     }
 
-    /// The position and the ledger of the first row of a file that was sealed.
-    fn first_row(mut file: &File, format: SinkFormat) -> io::Result<Option<(i64, Option<Digest>)>> {
+    /// The first row of a file that was sealed.
+    fn first_row(mut file: &File, format: SinkFormat) -> io::Result<Option<FirstRow>> {
         file.seek(SeekFrom::Start(0))?;
-        let mut reader = ReleaseReader::new(BufReader::new(file.take(END)), format);
-        if format == SinkFormat::Csv && !(reader.next()? && reader.line() == table::header(false).as_bytes())
-        {
-            return Ok(None);
+        let mut columns = TableColumns::narrow(false);
+        let mut reader = ReleaseReader::new(BufReader::new(file.take(END)), format, columns);
+        if format == SinkFormat::Csv {
+            let header = if reader.next()? { TableColumns::of_header(reader.line()) } else { None };
+            let Some(found) = header.filter(|columns| !columns.demo) else { return Ok(None) };
+            (columns, reader.columns) = (found, found);
         }
         while reader.next()? {
-            match reader.heard(false).filter(|heard| !heard.demo).map(|heard| heard.word) {
-                Some(LineKind::Closed(_, sequence, _, ledger)) => return Ok(Some((sequence, ledger))),
+            match reader.heard().filter(|heard| !heard.demo).map(|heard| heard.word) {
+                Some(LineKind::Closed(_, position, _, ledger)) => {
+                    return Ok(Some(FirstRow { position, ledger, columns }));
+                }
                 Some(_) => {}
                 None => return Ok(None),
             }
@@ -258,18 +271,18 @@ impl HeldRows {
     fn last_rows(
         mut file: &File,
         (from, quoted): (u64, bool),
-        format: SinkFormat,
+        (format, columns): (SinkFormat, TableColumns),
         path: &Path,
     ) -> io::Result<Option<HeldRows>> {
         file.seek(SeekFrom::Start(from))?;
-        let mut reader = ReleaseReader::new(BufReader::new(file), format);
+        let mut reader = ReleaseReader::new(BufReader::new(file), format, columns);
         // The place may lie in the middle of a line, and that line in the middle of a row.
         reader.next_from(quoted)?;
         loop {
             if !reader.next()? {
                 return Ok(None);
             }
-            match reader.heard(false).map(|heard| heard.word) {
+            match reader.heard().map(|heard| heard.word) {
                 Some(LineKind::Cell) => {}
                 Some(_) => break,
                 None => return Ok(None),
@@ -277,11 +290,19 @@ impl HeldRows {
         }
         let from = from + reader.at();
         file.seek(SeekFrom::Start(from))?;
-        let held = HeldRows::read_from(BufReader::new(file), (format, false), false, path);
+        let held = HeldRows::read_from(BufReader::new(file), (format, false), columns, path);
         // What is wrong is said by a reading of the whole, with the number of the line.
         let held = held.ok().filter(|held| held.newest.is_some());
         Ok(held.map(|held| HeldRows { sound: from + held.sound, ..held }))
     }
+}
+
+/// The first row of a file that was sealed.
+struct FirstRow {
+    position: i64,
+    ledger: Option<Digest>,
+    /// The columns of a table.
+    columns: TableColumns,
 }
 
 /// Returns the id of the release in a cell.
@@ -313,6 +334,8 @@ const AFTER: &[u8] = b"\",\"window\":{\"start\":";
 pub(super) struct ReleaseReader<R> {
     file: R,
     format: SinkFormat,
+    /// The columns of a table.
+    columns: TableColumns,
     /// The number of lines that were read.
     number: u64,
     at: u64,
@@ -321,8 +344,8 @@ pub(super) struct ReleaseReader<R> {
 }
 
 impl<R: BufRead> ReleaseReader<R> {
-    pub(super) fn new(file: R, format: SinkFormat) -> ReleaseReader<R> {
-        ReleaseReader { file, format, number: 0, at: 0, line: Vec::new() }
+    pub(super) fn new(file: R, format: SinkFormat, columns: TableColumns) -> ReleaseReader<R> {
+        ReleaseReader { file, format, columns, number: 0, at: 0, line: Vec::new() }
     }
 
     /// Returns the number of bytes in the whole lines that were read.
@@ -361,17 +384,17 @@ impl<R: BufRead> ReleaseReader<R> {
         Ok(true)
     }
 
-    pub(super) fn heard(&self, demo: bool) -> Option<ParsedLine> {
-        heard(std::str::from_utf8(&self.line).ok()?, self.format, demo)
+    pub(super) fn heard(&self) -> Option<ParsedLine> {
+        heard(std::str::from_utf8(&self.line).ok()?, self.format, self.columns)
     }
 
     /// Returns true if the rest at the end may be the beginning of a line. A machine that lost power may
     /// leave zeros.
-    fn is_torn(&self, demo: bool, headed: bool) -> bool {
+    fn is_torn(&self, headed: bool) -> bool {
         let zeros = self.line.iter().rev().take_while(|byte| **byte == 0).count();
         let line = &self.line[..self.line.len() - zeros];
         match self.format {
-            SinkFormat::Csv if headed && self.at == 0 => table::header(demo).as_bytes().starts_with(line),
+            SinkFormat::Csv if headed && self.at == 0 => TableColumns::begin_with(line, self.columns.demo),
             // The header identifies the file.
             SinkFormat::Csv => true,
             SinkFormat::Json => {
@@ -403,15 +426,17 @@ fn heard_line(text: &str) -> Option<ParsedLine> {
     Some(ParsedLine { about, word, demo })
 }
 
-fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
+fn heard_record(record: &str, columns: TableColumns) -> Option<ParsedLine> {
     let fields = table::fields(record)?;
-    if fields.len() != table::width(demo) {
+    if fields.len() != columns.width() {
         return None;
     }
     let about = [&fields[0], &fields[1], &fields[2]].map(|field| field.to_string());
     let word = match &*fields[table::STATUS] {
         "value" | table::UNANSWERED => LineKind::Cell,
-        "refused" | "skipped" | "lost" => LineKind::Alone(Digest::of(record.as_bytes())),
+        "refused" | "skipped" | "lost" => {
+            LineKind::Alone(Digest::of(columns.without_wide(record).as_bytes()))
+        }
         "closed" => {
             let [cells, sequence, chain] = [0, 1, 2].map(|next| &fields[table::CELLS + next]);
             let ledger = match &*fields[table::LEDGER] {
@@ -422,5 +447,5 @@ fn heard_record(record: &str, demo: bool) -> Option<ParsedLine> {
         }
         _ => return None,
     };
-    Some(ParsedLine { about, word, demo })
+    Some(ParsedLine { about, word, demo: columns.demo })
 }

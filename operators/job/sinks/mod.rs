@@ -36,6 +36,7 @@ use existing_rows::{HeldRows, Unclosed};
 use known_rows::KnownRows;
 use rotated_rows::RotatedRows;
 use rustix::fs::{OFlags, fcntl_getfl};
+use table::TableColumns;
 
 use crate::canonical::Digest;
 use crate::invalid::found_by;
@@ -50,6 +51,10 @@ pub(crate) struct Sink {
     to: To,
     format: SinkFormat,
     demo: bool,
+    /// The columns of a table.
+    columns: TableColumns,
+    /// True if a new table is to have columns for roll-ups and covariances.
+    wide: bool,
     /// The whole rows that were put and are not written yet.
     pending: Vec<u8>,
     /// True after a write that failed: the content of the file is unknown from then on.
@@ -192,20 +197,24 @@ impl Sink {
             sink.known = KnownRows::read(held.known, held.unread);
             (sink.newest, sink.new) = (held.newest, held.rows == 0);
             (sink.first, sink.ledger) = (held.first, held.ledger);
+            sink.columns = held.columns.unwrap_or(sink.columns);
         }
         Ok(sink)
     }
 
     fn to(to: To, format: SinkFormat, demo: bool) -> Sink {
+        let columns = TableColumns::narrow(demo);
         let pending = match format {
             SinkFormat::Json => Vec::new(),
-            SinkFormat::Csv => table::header(demo).into_bytes(),
+            SinkFormat::Csv => columns.header().into_bytes(),
         };
         let new = matches!(to, To::File(_));
         Sink {
             to,
             format,
             demo,
+            columns,
+            wide: false,
             pending,
             failed: false,
             known: KnownRows::default(),
@@ -220,6 +229,23 @@ impl Sink {
             made: false,
             path: None,
         }
+    }
+
+    /// Gives a table without a header columns for roll-ups and covariances, and so the tables that it [switches](Sink::reopen) to.
+    /// One with a header keeps its columns.
+    pub(crate) fn widen(&mut self) {
+        self.wide = true;
+        // The header is to be written.
+        if self.format == SinkFormat::Csv && !self.pending.is_empty() {
+            self.columns.wide = true;
+            self.pending = self.columns.header().into_bytes();
+        }
+    }
+
+    /// Returns the path of a table of which an earlier run has written the header, without the columns that this one has fields for.
+    pub(crate) fn lacks_columns(&self) -> Option<&Path> {
+        let lacks = self.format == SinkFormat::Csv && self.wide && !self.columns.wide;
+        self.path().filter(|_| lacks)
     }
 
     /// Returns what the file, or one that a rotation made of it, shows of its [ledger](Sink::of_ledger): one without these
@@ -299,6 +325,9 @@ impl Sink {
             return Ok(false);
         }
         let mut next = Sink::file(path, self.demo)?;
+        if self.wide {
+            next.widen();
+        }
         if let Some(ledger) = &self.ledger {
             next.of_ledger(ledger)?;
         }
@@ -336,7 +365,7 @@ impl Sink {
         let closing = self.ledger.as_ref().map_or_else(|| row.closing(), |ledger| row.closing_of(ledger));
         let cells = if closing.is_some() { row.line() } else { "" };
         let last = self.written(closing.as_deref().unwrap_or(row.line()))?;
-        let name = existing_rows::name(&last, self.format, self.demo).ok_or_else(no_release)?;
+        let name = existing_rows::name(&last, self.format, self.columns).ok_or_else(no_release)?;
         if matches!(self.to, To::File(_)) && !self.known.insert(name, row.sequence()) {
             return Ok(());
         }
@@ -395,7 +424,7 @@ impl Sink {
     /// Formats a line for the file, with its line end.
     fn written(&self, line: &str) -> io::Result<String> {
         match self.format {
-            SinkFormat::Csv => table::record(line, self.demo).ok_or_else(no_release),
+            SinkFormat::Csv => table::record(line, self.columns).ok_or_else(no_release),
             SinkFormat::Json if self.demo => Ok(marked(line)),
             SinkFormat::Json => Ok(format!("{line}\n")),
         }

@@ -15,10 +15,14 @@
 //! the contribution bound has `bounded` under `interval_of`. One of several means has its field under `of`. The answer of a
 //! query has the analyst and the id under `key`, the query under `of`, and the window of its records under `total`, for its
 //! `start` and `end` are those of all that was paid for; one that the bundle has refused has the status `unanswered`.
+//!
+//! The table of a job with roll-ups or covariances has four columns more, behind all others. The total of a roll-up has `true` under
+//! `rollup`. A mean has under `covariance_with` the fields of its covariances, under `covariance` these, and under `covariance_scale` the
+//! standard deviations of their noise, in one order and joined by `; `, as several noises are. A file keeps the columns of its header.
 
 use std::borrow::Cow;
 
-use crate::mechanisms::release_line::{CellLine, ReleaseLine, Says};
+use crate::mechanisms::release_line::{CellLine, LineCovariance, ReleaseLine, Says};
 
 const COLUMNS: &str = "release,start,end,key,value,low,high,confidence,noise,scale,id,promise,status,why,cells,seq,chain,\
     q,tau,rank_error,total,strategy,ledger,interval_of,of";
@@ -28,14 +32,60 @@ const WIDTH: usize = 25;
 
 const DEMO: &str = ",demo,tally,truth,off";
 
-/// Returns the header line.
-pub(super) fn header(demo: bool) -> String {
-    format!("{COLUMNS}{}\n", if demo { DEMO } else { "" })
+const WIDE: &str = ",rollup,covariance_with,covariance,covariance_scale";
+
+/// The columns of [`WIDE`] of a record that has nothing in them.
+const NOTHING_WIDE: &str = ",,,,";
+
+/// The columns of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TableColumns {
+    /// True for a demonstration, which has exact values.
+    pub(super) demo: bool,
+    /// True if there are columns for roll-ups and covariances.
+    pub(super) wide: bool,
 }
 
-/// Returns the number of fields of a record.
-pub(super) fn width(demo: bool) -> usize {
-    WIDTH + if demo { 4 } else { 0 }
+impl TableColumns {
+    /// The columns of a job without roll-ups and covariances.
+    pub(super) fn narrow(demo: bool) -> TableColumns {
+        TableColumns { demo, wide: false }
+    }
+
+    fn all() -> [TableColumns; 4] {
+        let both = |demo| [false, true].map(|wide| TableColumns { demo, wide });
+        let ([narrow, wide], [narrow_demo, wide_demo]) = (both(false), both(true));
+        [narrow, wide, narrow_demo, wide_demo]
+    }
+
+    /// Returns the columns with this header line; `None` if it is none.
+    pub(super) fn of_header(line: &[u8]) -> Option<TableColumns> {
+        TableColumns::all().into_iter().find(|columns| columns.header().as_bytes() == line)
+    }
+
+    /// Returns true if a header of releases, or of a demonstration, begins so.
+    pub(super) fn begin_with(line: &[u8], demo: bool) -> bool {
+        let of_kind = TableColumns::all().into_iter().filter(|columns| columns.demo == demo);
+        of_kind.into_iter().any(|columns| columns.header().as_bytes().starts_with(line))
+    }
+
+    /// Returns the header line.
+    pub(super) fn header(self) -> String {
+        let [demo, wide] =
+            [(self.demo, DEMO), (self.wide, WIDE)].map(|(has, columns)| if has { columns } else { "" });
+        format!("{COLUMNS}{demo}{wide}\n")
+    }
+
+    /// Returns the number of fields of a record.
+    pub(super) fn width(self) -> usize {
+        WIDTH + 4 * (usize::from(self.demo) + usize::from(self.wide))
+    }
+
+    /// Returns the record of a line that is no value as a table without the columns for roll-ups has it: the same row is known in either.
+    pub(super) fn without_wide(self, record: &str) -> &str {
+        let narrow = record.strip_suffix(NOTHING_WIDE).filter(|_| self.wide);
+        narrow.unwrap_or(record)
+    }
 }
 
 /// The columns of the fields that a reader of the table looks up.
@@ -56,10 +106,11 @@ const INTERVAL_OF: usize = 23;
 const OF: usize = 24;
 
 /// Returns a line as a record with its line end; `None` if it is no line of a release.
-pub(super) fn record(line: &str, demo: bool) -> Option<String> {
+pub(super) fn record(line: &str, columns: TableColumns) -> Option<String> {
     let ReleaseLine { release, window, says, .. } = ReleaseLine::read(line)?;
     let mut fields: [Cow<'_, str>; WIDTH] = std::array::from_fn(|_| "".into());
     let mut exact: [&str; 3] = [""; 3];
+    let mut wide = NOTHING_WIDE.to_owned();
     let mut fill = |values: &mut dyn Iterator<Item = (usize, Cow<'_, str>)>| {
         values.for_each(|(at, value)| fields[at] = Cow::Owned(value.into_owned()));
     };
@@ -73,6 +124,7 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
             fill(&mut (STATUS..).zip(["value".into(), why.into()]));
             fill(&mut (RANKS..).zip(ranks(&cell)));
             fill(&mut cell.of.iter().map(|of| (OF, of.text().into())));
+            wide = wide_fields(&cell);
             fill(&mut cell.interval_of.into_iter().map(|of| (INTERVAL_OF, of)));
         }
         Says::Answer(answer) => {
@@ -103,8 +155,11 @@ pub(super) fn record(line: &str, demo: bool) -> Option<String> {
         }
     }
     let mut text = fields.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
-    if demo {
+    if columns.demo {
         text += &format!(",true,{}", exact.join(","));
+    }
+    if columns.wide {
+        text += &wide;
     }
     Some(text + "\n")
 }
@@ -142,6 +197,19 @@ fn ranks<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 5] {
         cell.total.as_deref().unwrap_or_default().into(),
         strategy.unwrap_or_default().into(),
     ]
+}
+
+/// Returns the columns for roll-ups and covariances, each with a comma before it.
+fn wide_fields(cell: &CellLine<'_>) -> String {
+    let joined = |field: fn(&LineCovariance<'_>) -> String| {
+        cell.covariance.iter().map(field).collect::<Vec<_>>().join("; ")
+    };
+    let rollup = if cell.rollup { "true" } else { "" };
+    let with = joined(|covariance| covariance.with.text().to_owned());
+    // Digits, signs and separators alone are no formula.
+    let value = joined(|covariance| covariance.value.get().to_owned());
+    let scale = joined(|covariance| covariance.scale.get().to_owned());
+    format!(",{rollup},{},{value},{scale}", quoted(&with))
 }
 
 /// Quotes a field for a record.

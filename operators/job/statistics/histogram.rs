@@ -95,7 +95,7 @@ impl JobStatistic for HistogramSpec {
     }
 
     fn describe(&self, _: &str) -> String {
-        format!("how many records have a {} between each two of {} edges", self.of, self.edges.len())
+        format!("how many records have {} between each two of {} edges", self.of, self.edges.len())
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {

@@ -70,6 +70,10 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         10.0 * (nth_interval(intervals, 0) / width + nth_interval(intervals, 1) / 2.0)
     }
 
+    fn answer_range(measure: &MeasureSpec) -> Option<(f64, f64)> {
+        Some((measure.low.to_f64(), measure.high.to_f64()))
+    }
+
     fn optimality(prepared: &PreparedStatistic) -> Option<NoiseOptimality> {
         match prepared.running {
             None => optimality::mean(prepared.noise.first()?),

@@ -7,14 +7,14 @@ use super::flow::{ExactCollectors, ReleaseFlow};
 use super::prepared::NumberSensitivity;
 use super::vector_bound::{self, VectorBound};
 use super::{
-    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec, NoiseKind,
-    NoiseOptimality, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms,
-    ValueField, grouping, optimality,
+    AnswerRange, CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec,
+    NoiseKind, NoiseOptimality, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow,
+    StatisticTerms, ValueField, grouping, optimality,
 };
 use crate::accounting::PrivacyCost;
 use crate::dataflow::{Averaged, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
-use crate::job::config::{ConfigNode, list, text};
+use crate::job::config::{ConfigNode, ConfigNumber, list, text};
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
@@ -261,6 +261,21 @@ impl JobStatistic for MeansSpec {
                 }
             }
         }
+    }
+
+    fn answer_ranges(&self) -> Vec<AnswerRange> {
+        let ends = |[low, high]: &[ConfigNumber; 2]| (low.to_f64(), high.to_f64());
+        let ranges: Vec<(f64, f64)> = match &self.bound {
+            VectorBound::Within(ranges) | VectorBound::FoundWithin { outer: ranges, .. } => {
+                ranges.iter().map(ends).collect()
+            }
+            VectorBound::Over(axes) => axes.iter().map(|axis| (-axis.to_f64(), axis.to_f64())).collect(),
+            // Its lines have no interval.
+            VectorBound::Stable { .. } => Vec::new(),
+        };
+        let range =
+            |(of, (low, high)): (&String, (f64, f64))| AnswerRange { of: Some(of.clone()), low, high };
+        self.of.iter().zip(ranges).map(range).collect()
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, _: &PrivacyCost) -> Option<NoiseOptimality> {

@@ -10,8 +10,9 @@ use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::ReleaseFlow;
 use super::ratio::RatioMeasure;
 use super::{
-    CellKey, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, MeasureSpec, NoiseOptimality,
-    PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping, measure,
+    AnswerRange, CellKey, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, MeasureSpec,
+    NoiseOptimality, PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping,
+    measure,
 };
 use crate::accounting::PrivacyCost;
 use crate::dataflow::{ProtectedUnit, RunError};
@@ -89,6 +90,9 @@ pub(crate) trait MeasuredFunction<M>: Sized {
 
     /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth.
     fn people_for_a_tenth(measure: &M, intervals: &[f64]) -> f64;
+
+    /// Returns the range that it lies in whatever the records are, if there is one.
+    fn answer_range(measure: &M) -> Option<(f64, f64)>;
 
     /// Returns the optimality of its noise; `None` if no bound is known.
     fn optimality(_prepared: &PreparedStatistic) -> Option<NoiseOptimality> {
@@ -180,6 +184,11 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
 
     fn numbers_of_one(&self, _: usize) -> u32 {
         F::NUMBERS
+    }
+
+    fn answer_ranges(&self) -> Vec<AnswerRange> {
+        let range = F::answer_range(&self.measure);
+        range.into_iter().map(|(low, high)| AnswerRange { of: None, low, high }).collect()
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, _: &PrivacyCost) -> Option<NoiseOptimality> {

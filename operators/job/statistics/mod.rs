@@ -156,6 +156,11 @@ pub(crate) trait JobStatistic {
         None
     }
 
+    /// Returns the ranges that its numbers lie in whatever the records are, where there are some.
+    fn answer_ranges(&self) -> Vec<AnswerRange> {
+        Vec::new()
+    }
+
     /// Returns the memory that a key of a person takes in an open window.
     fn memory(&self) -> KeyMemory;
 
@@ -321,6 +326,23 @@ impl StatisticSpec {
     pub fn grouping(&self) -> Option<&GroupingSpec> {
         self.as_statistic().grouping()
     }
+
+    /// Returns the ranges that its numbers lie in whatever the records are, where there are some: an interval that is as wide
+    /// says nothing of them. Quantiles and other answers of a grid have none, for their intervals are of ranks.
+    pub fn answer_ranges(&self) -> Vec<AnswerRange> {
+        self.as_statistic().answer_ranges()
+    }
+}
+
+/// The range that the numbers of a statistic lie in, by the job file alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerRange {
+    /// The field, where the statistic has several.
+    pub of: Option<String>,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 /// Returns the cell's key for the key of a released line.

@@ -104,7 +104,7 @@ impl RankedOf {
             RankedOf::Person(MaximumOf::Greatest(of)) => format!("the greatest {of} of a {unit}"),
             RankedOf::Person(MaximumOf::Least(of)) => format!("the least {of} of a {unit}"),
             RankedOf::Person(MaximumOf::Sum(of)) => format!("the sum of {of} of a {unit}"),
-            RankedOf::Person(MaximumOf::Count) => format!("the records of a {unit}"),
+            RankedOf::Person(MaximumOf::Count) => format!("the number of records of a {unit}"),
         }
     }
 }

@@ -112,10 +112,12 @@ impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
 
     fn describe(RatioMeasure { upper, lower }: &RatioMeasure, by: &str) -> String {
         format!(
-            "the sum of {} over that of {}{by}, each value within {}, and within {}",
+            "the sum of {} over that of {}{by}, values of {} kept within {}, and of {} within {}",
             upper.of,
             lower.of,
+            upper.of,
             upper.ends(),
+            lower.of,
             lower.ends()
         )
     }
@@ -124,6 +126,17 @@ impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
         let half = |measure: &MeasureSpec| measure.low.to_f64().abs().max(measure.high.to_f64().abs()) / 2.0;
         // A tenth of the ratio, with values half of the way to the farther end of their range.
         10.0 * (nth_interval(intervals, 0) / half(upper) + nth_interval(intervals, 1) / half(lower))
+    }
+
+    /// Returns the ratios of the ends, where no value of the lower field is 0.
+    fn answer_range(RatioMeasure { upper, lower }: &RatioMeasure) -> Option<(f64, f64)> {
+        let [upper, lower] = [upper, lower].map(|measure| [measure.low.to_f64(), measure.high.to_f64()]);
+        if lower[0] <= 0.0 && lower[1] >= 0.0 {
+            return None;
+        }
+        let ratios = upper.map(|upper| lower.map(|lower| upper / lower)).concat();
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        Some(ratios.into_iter().fold(ends, |(low, high), ratio| (low.min(ratio), high.max(ratio))))
     }
 
     fn exact(

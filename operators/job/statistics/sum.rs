@@ -80,10 +80,10 @@ impl JobStatistic for SumSpec {
         (parameter == "range").then_some("range")
     }
 
-    fn describe(&self, _: &str) -> String {
+    fn describe(&self, unit: &str) -> String {
         let by = grouping::describe(self.grouping());
         format!(
-            "the sum of {}{by}, what each brings to it kept within {}",
+            "the sum of {}{by}, what each {unit} brings to it kept within {}",
             self.measure.of,
             self.measure.ends()
         )

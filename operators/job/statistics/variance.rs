@@ -70,6 +70,11 @@ impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
         10.0 * (sum / half + squares / (half * half) + 0.75 * records)
     }
 
+    fn answer_range(measure: &MeasureSpec) -> Option<(f64, f64)> {
+        let half = (measure.high.to_f64() - measure.low.to_f64()) / 2.0;
+        Some((0.0, half * half))
+    }
+
     fn exact(
         measure: &MeasureSpec,
         exact: &ExactNumbers,

@@ -1,9 +1,10 @@
 //! Charts of bars: the keys of a single window, and the error of contribution bounding beside that of the
 //! noise.
 
+use super::StatedRange;
 use super::budget::{ErrorMean, Errors, holds};
 use super::model::{ChartPoint, NoiseNotes, ReleaseSeries, Track, TrackLevel};
-use crate::mechanisms::release_line::{CellLine, RankInterval};
+use crate::mechanisms::release_line::{CellLine, RankInterval, silent_among, spans_nearly};
 use crate::picture::{Drawing, Scale, counted, grouped, named, numbers, percent, said, short};
 
 /// The most bars of a chart.
@@ -163,6 +164,41 @@ pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
     }
     let confidence = &ranked.first()?.0.confidence;
     Some(format!("At confidence {confidence} {}.", said.join("; ")))
+}
+
+/// The numbers of values among which a quantile says next to nothing, in a sentence.
+pub(super) fn silent(series: &ReleaseSeries) -> Option<String> {
+    let mut said: Vec<String> = Vec::new();
+    for laws in &series.laws {
+        let (Some(RankInterval::Near(ranks)), Some(q)) = (laws.ranked, &laws.q) else { continue };
+        let among = silent_among(q, ranks, "values", |number| grouped(&number.to_string()));
+        let words = among.map(|among| format!("of q {q}, {among}"));
+        said.extend(words.filter(|words| !said.contains(words)));
+    }
+    said.truncate(SAID);
+    (!said.is_empty()).then(|| format!("A rank says little of few values: {}.", said.join("; ")))
+}
+
+/// The values whose interval is nearly the range that they lie in anyway, in a sentence for each range.
+pub(super) fn next_to_nothing(series: &ReleaseSeries, ranges: &[StatedRange]) -> Vec<String> {
+    let said_of = |StatedRange { of, low, high }: &StatedRange| {
+        let tracks = series.tracks.iter().filter(|track| track.of == *of);
+        let intervals: Vec<(f64, f64)> =
+            tracks.flat_map(|track| &track.points).filter_map(|point| point.interval).collect();
+        let wide = intervals.iter().filter(|interval| spans_nearly(**interval, (*low, *high))).count();
+        if wide == 0 {
+            return None;
+        }
+        let of = of.as_ref().map_or(String::new(), |of| format!(" of {of}"));
+        let (all, low, high) = (counted(intervals.len(), "interval"), said(*low), said(*high));
+        let (are, values) = if wide == 1 { ("is", "that value says") } else { ("are", "those values say") };
+        let wide = grouped(&wide.to_string());
+        Some(format!(
+            "{wide} of {all}{of} {are} nearly the whole range, from {low} to {high}, which is known without it: {values} next to \
+             nothing."
+        ))
+    };
+    ranges.iter().filter_map(said_of).collect()
 }
 
 fn many(people: u64) -> String {

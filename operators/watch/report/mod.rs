@@ -58,6 +58,19 @@ pub struct ReleaseNotes {
     pub longest: bool,
     /// The names of keys and of their parents, where a roll-up releases both: "method and status" and "method".
     pub levels: Option<[String; 2]>,
+    /// The ranges that numbers lie in whatever the records are.
+    pub ranges: Vec<StatedRange>,
+}
+
+/// The range that numbers of a release lie in, by the job alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatedRange {
+    /// The field, where the release has several.
+    pub of: Option<String>,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
 }
 
 impl Heading {
@@ -136,9 +149,14 @@ impl Report {
         page::page(&self.heading, &self.model)
     }
 
-    /// A picture of the first releases, in SVG.
+    /// A picture of the first releases, in SVG. It has no room for [others](Report::left_out_of_svg).
     pub fn svg(&self) -> String {
-        timeline::picture(&self.heading, &self.model)
+        timeline::picture(&self.heading, &self.model).0
+    }
+
+    /// The names of the releases that the picture leaves out: the page has all of them.
+    pub fn left_out_of_svg(&self) -> Vec<&str> {
+        timeline::picture(&self.heading, &self.model).1
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct ReleaseSeries {
     /// The number of lines beyond the rows of the table.
     pub(super) omitted: u64,
     pub(super) errors: Errors,
+    /// The covariances of the newest window that has some.
+    pub(super) covariances: NewestCovariances,
     /// The number of values that were released for too few people.
     pub(super) insufficient: u64,
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
@@ -135,6 +137,61 @@ impl Track {
         let quantile = self.q.as_ref().map(|q| format!("q {q}"));
         let parts: Vec<String> = key.into_iter().chain(self.of.clone()).chain(quantile).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
+/// The covariances of a window.
+#[derive(Debug, Default)]
+pub(super) struct NewestCovariances {
+    /// The start and the end of the window.
+    pub(super) window: [Option<i64>; 2],
+    pub(super) rows: Vec<CovarianceRow>,
+}
+
+/// The covariance of two fields of a key.
+#[derive(Debug)]
+pub(super) struct CovarianceRow {
+    pub(super) key: Option<String>,
+    pub(super) of: String,
+    pub(super) with: String,
+    pub(super) value: f64,
+    /// The standard deviation of the noise in it.
+    pub(super) scale: f64,
+}
+
+impl NewestCovariances {
+    /// Adds those of a line, unless it is of an earlier window. Those of two fields are in the lines of both.
+    fn take(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
+        let Some(of) = cell.of.as_ref().filter(|_| !cell.covariance.is_empty()) else { return };
+        let window = [window.start, window.end].map(|text| at(text?).ok());
+        if window < self.window && !self.rows.is_empty() {
+            return;
+        }
+        if window != self.window {
+            *self = NewestCovariances { window, rows: Vec::new() };
+        }
+        let key = cell.key_text().map(Cow::into_owned);
+        for covariance in &cell.covariance {
+            let [of, with] = [of, &covariance.with].map(|field| field.text().to_owned());
+            let [value, scale] =
+                [covariance.value, covariance.scale].map(|number| finite(Some(number.get())));
+            let (Some(value), Some(scale)) = (value, scale) else { continue };
+            if self.between(key.as_deref(), &with, &of).is_none() {
+                self.rows.push(CovarianceRow { key: key.clone(), of, with, value, scale });
+            }
+        }
+    }
+
+    fn between(&self, key: Option<&str>, of: &str, with: &str) -> Option<f64> {
+        let is_asked = |row: &&CovarianceRow| row.key.as_deref() == key && row.of == of && row.with == with;
+        self.rows.iter().find(is_asked).map(|row| row.value)
+    }
+
+    /// The correlation of the fields of a row; `None` of a field with itself, and where the noise leaves no number from -1 to 1.
+    pub(super) fn correlation(&self, row: &CovarianceRow) -> Option<f64> {
+        let own = |field: &str| self.between(row.key.as_deref(), field, field).filter(|own| *own > 0.0);
+        let correlation = row.value / (own(&row.of)? * own(&row.with)?).sqrt();
+        (row.of != row.with && correlation.abs() <= 1.0).then_some(correlation)
     }
 }
 
@@ -356,6 +413,7 @@ impl ReleaseSeries {
         let (name, field) = (key.clone().unwrap_or_default(), of.clone().unwrap_or_default());
         self.row([start, end, name, field, q, value, low, high, tally, truth, off]);
         self.errors.take(cell);
+        self.covariances.take(window, cell);
         self.insufficient += u64::from(cell.insufficient);
         if self.total.as_deref() != cell.total.as_deref() {
             self.total = cell.total.as_deref().map(str::to_owned);

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::charts::{legend, promised, small_badge};
-use super::model::{Model, ReleaseSeries, Track, TrackLevel};
+use super::model::{Model, NewestCovariances, ReleaseSeries, Track, TrackLevel};
 use super::timeline::{Timeline, panels};
 use super::{Heading, budget, charts, mark};
-use crate::picture::{Drawing, capitalized, counted, dated, escape, grouped, page_style, px, said, spanned};
+use crate::picture::{
+    Drawing, capitalized, counted, dated, escape, grouped, named, page_style, px, said, spanned,
+};
 
 /// The width at which pictures are drawn for wide windows; browsers scale them.
 const WIDTH: f64 = 1144.0;
@@ -160,8 +162,51 @@ impl HtmlPage<'_> {
                 &format!("<p>{} {have} no answer; the reasons are below.</p>", counted(gone, "window"));
         }
         self.errors(series);
+        self.covariances(series);
         self.table(series);
         self.text += "</section>";
+    }
+
+    /// Writes the covariances of the newest window that has some.
+    fn covariances(&mut self, series: &ReleaseSeries) {
+        /// The most rows: those of a few keys with a few fields.
+        const ROWS: usize = 60;
+        let NewestCovariances { window: [start, end], rows } = &series.covariances;
+        if rows.is_empty() {
+            return;
+        }
+        let keyed = rows.iter().any(|row| row.key.is_some());
+        let window = escape(&spanned(*start, *end));
+        self.text += &format!(
+            "<h3>Variances and covariances of the values, {window}, UTC</h3><div class=\"scroll\"><table><thead><tr>"
+        );
+        let key = if keyed { "<th scope=\"col\">key</th>" } else { "" };
+        self.text += &format!("{key}<th scope=\"col\">of</th><th scope=\"col\">with</th>");
+        for column in ["covariance", "deviation of its noise", "correlation"] {
+            self.text += &format!("<th scope=\"col\" class=\"number\">{column}</th>");
+        }
+        self.text += "</tr></thead><tbody>";
+        for row in rows.iter().take(ROWS) {
+            let with = if row.with == row.of { "itself" } else { &row.with };
+            let correlation = series.covariances.correlation(row).map_or(String::new(), said);
+            let key = if keyed {
+                format!("<td>{}</td>", escape(&named(row.key.as_deref())))
+            } else {
+                String::new()
+            };
+            self.text += &format!("<tr>{key}<td>{}</td><td>{}</td>", escape(&row.of), escape(with));
+            for number in [said(row.value), said(row.scale), correlation] {
+                self.text += &format!("<td class=\"number\">{number}</td>");
+            }
+            self.text += "</tr>";
+        }
+        self.text += "</tbody></table></div>";
+        if rows.len() > ROWS {
+            let more = grouped(&(rows.len() - ROWS).to_string());
+            self.text += &format!("<p class=\"sub\">{more} more are in the file of releases.</p>");
+        }
+        self.text += "<p class=\"sub\">A field with itself is its variance. A correlation is made of these numbers, and left out where \
+            the noise leaves none. They are of the values that the found ranges keep, and cost nothing beside the means.</p>";
     }
 
     /// Writes the answers of queries, each of which is about something else: a table alone.
@@ -180,7 +225,8 @@ impl HtmlPage<'_> {
         let demo = self.heading.demo;
         self.both("legend", |width, _| Some(legend(series, demo, over_time, width)), [620.0, SLIM], false);
         if let Some(words) = promised(series) {
-            self.text += &format!("<p>{}</p>", escape(&words));
+            let silent = charts::silent(series).map_or(String::new(), |silent| format!(" {silent}"));
+            self.text += &format!("<p>{}{}</p>", escape(&words), escape(&silent));
         }
         let mut notes = Vec::new();
         if over_time && series.tracks.len() > 1 {
@@ -210,6 +256,10 @@ impl HtmlPage<'_> {
         }
         if !notes.is_empty() {
             self.text += &format!("<p class=\"sub\">{}</p>", notes.join(" "));
+        }
+        let ranges = self.heading.releases.get(&series.name).map_or(&[][..], |notes| &notes.ranges);
+        for words in charts::next_to_nothing(series, ranges) {
+            self.text += &format!("<p>{}</p>", escape(&words));
         }
     }
 

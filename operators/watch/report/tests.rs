@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser;
+mod covariances;
 mod levels;
 mod pictures;
 mod ranks;

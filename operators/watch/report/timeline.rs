@@ -86,7 +86,8 @@ impl<'a> Timeline<'a> {
     pub(super) fn margin(tracks: &[&Track]) -> f64 {
         let labels = tracks.iter().flat_map(|track| Timeline::range(track).ticks);
         let widest = labels.map(|(_, label)| label.chars().count()).max().unwrap_or(1);
-        (widest as f64).mul_add(6.4, 10.0).max(24.0)
+        // Beside the first label of the time is the name of its zone.
+        (widest as f64).mul_add(6.4, 10.0).max(44.0)
     }
 
     /// The panel of a key, with its axis at `left`.
@@ -249,7 +250,9 @@ impl<'a> Timeline<'a> {
 pub(super) fn ruler(drawing: &mut Drawing, span: (i64, i64), across: (f64, f64), base: f64) {
     let after = |time: i64| (i128::from(time) - i128::from(span.0)) as f64;
     let scale = Scale::new((0.0, after(span.1)), across);
-    let mut free = f64::NEG_INFINITY;
+    // Times and days are those of UTC, whatever the zone of a job.
+    drawing.text("tick", 0.0, base + 16.0, "UTC");
+    let mut free = 24.0;
     for (time, label) in times(span, ((across.1 - across.0) / 58.0) as usize) {
         let x = scale.at(after(time));
         drawing.line("axis", [x, base, x, base + 4.0]);
@@ -303,8 +306,8 @@ pub(super) fn panels<'a>(
     (tracks.iter().map(|track| timeline.panel(track, left, size)).collect(), columns, hidden)
 }
 
-/// The picture, with its own frame.
-pub(super) fn picture(heading: &Heading, model: &Model) -> String {
+/// The picture, with its own frame, and the names of the releases that are not in it.
+pub(super) fn picture<'a>(heading: &Heading, model: &'a Model) -> (String, Vec<&'a str>) {
     let mut whole = Drawing { width: WIDTH, height: EDGE, ..Drawing::default() };
     whole.title = heading.job.clone();
     whole.text("title", EDGE, 50.0, &short(&heading.job, 60));
@@ -314,11 +317,14 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
         whole.text("note end", WIDTH - EDGE - 62.0, 49.0, "the truth is shown");
     }
     let mut y = 62.0;
-    let shown = model.releases.iter().filter(|series| !series.tracks.is_empty());
-    for (at, series) in shown.enumerate() {
-        if at > 0 && y > ENOUGH {
-            break;
+    let (mut is_first, mut left_out) = (true, Vec::new());
+    for series in &model.releases {
+        // Answers of queries and windows without a number have nothing to draw.
+        if series.tracks.is_empty() || (!is_first && y > ENOUGH) {
+            left_out.push(&*series.name);
+            continue;
         }
+        is_first = false;
         y = release(&mut whole, heading, series, y);
     }
     if whole.description.is_empty() {
@@ -328,7 +334,7 @@ pub(super) fn picture(heading: &Heading, model: &Model) -> String {
     }
     whole.height = y + 12.0;
     whole.description = format!("{} {}", heading.promise, whole.description);
-    whole.picture(mark(heading))
+    (whole.picture(mark(heading)), left_out)
 }
 
 /// Draws a release from `y` on, and returns the end of its drawing.

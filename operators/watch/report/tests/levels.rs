@@ -61,3 +61,18 @@ fn keys_alone_have_no_level() {
     let html = a_window(false).html();
     assert!(!html.contains("The keys") && !html.contains("otals"), "{html}");
 }
+
+// Refutes a picture that leaves releases out without a word, and one that is said to lack what it has.
+#[test]
+fn a_picture_says_what_it_leaves_out() {
+    let all = a_day();
+    let (svg, left_out) = (all.svg(), all.left_out_of_svg());
+    assert_eq!(left_out, ["balance", "sizes", "huge"]);
+    assert!(left_out.iter().all(|name| !svg.contains(&format!(">{name}, "))), "{svg}");
+    assert!(svg.contains(">visits, 144 windows"));
+    assert!(a_window(false).left_out_of_svg().is_empty());
+    // What has nothing to draw is not in a picture either.
+    let mut refusals = Report::new(heading(false));
+    refusals.add(&refused("a", months(1)[0]), None);
+    assert_eq!(refusals.left_out_of_svg(), ["a"]);
+}
