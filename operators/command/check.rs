@@ -5,8 +5,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
+use discreet::dataflow::{Clock, SystemClock};
 use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, declare_fields};
-use discreet::job::{Job, LogShape, Survey};
+use discreet::job::{BudgetLeft, Job, LogShape, Survey};
 use serde_json::json;
 
 use super::alert_command::AlertCommand;
@@ -54,7 +55,9 @@ impl CheckArgs {
         let plan = job.plan().map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let mut warnings = plan.warnings;
         warnings.extend(job.check_questions().map_err(|refused| Refusal::unfit(&self.config, &refused))?);
-        let (mut fits, mut pipe) = (true, None);
+        let unfit = |refused| Refusal::unfit(&self.config, &refused);
+        let mut unfinished = job.unfinished_windows(SystemClock.now()).map_err(unfit)?;
+        let (mut fits, mut pipe, mut left) = ("within the budget", None, None);
         if self.connect {
             let connected = job.connect(self.out.as_deref())?;
             // The first run makes a spool.
@@ -65,7 +68,16 @@ impl CheckArgs {
                 pipe = is_pipe.then(|| path.clone());
                 warnings.extend(if is_pipe { Vec::new() } else { job.try_source(path)? });
             }
-            fits = connected.refused.is_empty();
+            fits = match (&connected.was_refused[..], &connected.refused[..]) {
+                ([], []) => fits,
+                (_, []) => "of which the budget has refused windows",
+                _ => "of which the budget would refuse windows",
+            };
+            let of_all = job.unused_budget(None);
+            warnings.retain(|warning| Some(warning) != of_all.as_ref());
+            warnings.extend(job.unused_budget(connected.left.as_ref()));
+            left.clone_from(&connected.left);
+            unfinished.clone_from(&connected.unfinished);
             warnings.extend(connected.warnings());
             warnings.extend(AlertCommand::of(&job).and_then(|command| command.warning()));
         }
@@ -86,6 +98,9 @@ impl CheckArgs {
                 "asks": asks,
                 "connected": self.connect,
                 "pipe": pipe.is_some(),
+                "within_budget": fits == "within the budget",
+                "left": left,
+                "unfinished": unfinished,
                 "warnings": warnings,
                 "sample": survey.map(|survey| survey.to_json()),
             });
@@ -95,10 +110,9 @@ impl CheckArgs {
             (releases, 0) => releases,
             (releases, asks) => format!("{releases} and {} of answers", counted(asks as u64, "bundle")),
         };
-        let budget = if fits { "within the budget" } else { "of which the budget would refuse windows" };
         let connected = if self.connect { ", and its ledger and source are there" } else { "" };
         let mut page = format!(
-            "{}: {}, version {}: {counted}, {budget}{connected}\n",
+            "{}: {}, version {}: {counted}, {fits}{connected}\n",
             self.config.display(),
             plan.job,
             plan.version
@@ -107,6 +121,8 @@ impl CheckArgs {
             let pipe = pipe.display();
             format!("source.path: {pipe} is a named pipe; it was not opened, and it may have no writer yet\n")
         }));
+        page.extend(left.filter(BudgetLeft::is_shared).map(|left| format!("privacy.budget: {left}\n")));
+        page.extend(unfinished.map(|unfinished| format!("`discreet replay` {}\n", unfinished.note())));
         page.extend(survey.map(|survey| survey.to_string()));
         page.extend(written);
         page.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
@@ -193,6 +209,7 @@ impl PlanArgs {
         let job = Job::open(&self.config)?;
         let unfit = |refused| Refusal::unfit(&self.config, &refused);
         let mut plan = job.plan().map_err(unfit)?;
+        plan.unfinished = job.unfinished_windows(SystemClock.now()).map_err(unfit)?;
         let shape = self.like.as_ref().map(|like| LogShape::of_sample(&job, like)).transpose()?;
         if let Some((rows, people)) = self.size(shape.as_ref()) {
             plan.replay = Some(job.replay_memory(rows, people).map_err(unfit)?);

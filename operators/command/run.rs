@@ -97,6 +97,10 @@ pub(crate) struct ReplayArgs {
     /// shown to anyone
     #[arg(long)]
     demo: bool,
+    /// Also release windows that are not over by the clock of this machine, for good, from the records that are
+    /// there
+    #[arg(long, conflicts_with = "demo")]
+    unfinished: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -132,6 +136,7 @@ impl ReplayArgs {
         replay.demo = self.demo;
         replay.out = out;
         replay.without_archived = without_archived;
+        replay.unfinished = self.unfinished;
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),

@@ -9,7 +9,8 @@ use clap::{ArgGroup, Args};
 use discreet::dataflow::Stop;
 use discreet::job::config::{BudgetShare, ConfigNumber};
 use discreet::job::{
-    EditedJob, EstimateError, Job, LogShape, Replay, RunObserver, StatedKeys, StatedLog, Tuning, TuningScope,
+    BudgetLeft, EditedJob, EstimateError, Job, LogShape, Replay, RunObserver, StatedKeys, StatedLog, Tuning,
+    TuningScope,
 };
 
 use super::values::{part, skew, whole};
@@ -77,8 +78,16 @@ impl TuneArgs {
             Some(share) => self.estimated(&job, share)?,
             None => self.shape(&job)?,
         };
-        let scope = TuningScope { shares: !self.keep_shares, windows: self.windows };
+        // Without an estimate the ledger need not be there, nor its key.
+        let left = match &self.estimate {
+            Some(_) => job.budget_left()?,
+            None if job.has_local_ledger() => job.budget_left().ok().flatten(),
+            None => None,
+        };
+        let most = left.as_ref().and_then(BudgetLeft::share).unwrap_or(BudgetShare::WHOLE);
+        let scope = TuningScope { shares: !self.keep_shares, windows: self.windows, most };
         let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
+        let tuning = tuning.beside(left);
         if let Some(svg) = &self.svg {
             fs::write(svg, tuning.drawn()).map_err(|error| Refusal::unwritable("--svg", svg, &error))?;
         }

@@ -31,6 +31,11 @@ impl UnfitJob {
         UnfitJob { field: format!("{place}.{}", self.field), ..self }
     }
 
+    /// Returns the value found and the remedy.
+    pub(in crate::job) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the field of the job file.
     pub fn field(&self) -> &str {
         &self.field

@@ -216,6 +216,17 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
         "none of them fits: the budget of quickstart is spent. Leave the release out, or raise the cap";
     assert!(printed.iter().all(|printed| printed.contains(spent)), "{printed:?}");
     assert_eq!(discreet(&["replay", &second]).0, 75);
+    // What was refused has a row, and stays refused.
+    let (code, page, _) = discreet(&["check", &second, "--connect"]);
+    assert!(
+        code == 0 && page.contains("3 releases, of which the budget has refused windows, and its"),
+        "{page}"
+    );
+    assert_eq!(
+        page.matches(": 6 windows were refused for budget, the first from 2026-01-01T00:00:00Z").count(),
+        3,
+        "{page}"
+    );
     // With a higher cap the windows fit, and the job goes on with the budget of its file.
     let amend =
         ["--account", "quickstart", "--epsilon", "3", "--delta", "4e-6", "--who", "ada", "--why", "a test"];

@@ -190,8 +190,12 @@ fn each_day_has_paid_for_its_estimate() {
         (0, 0, 3),
         "{lines}{error}"
     );
-    // Nothing is left for the job itself, and its estimate is what it was.
-    assert_eq!(scene.estimate("job.toml"), estimate);
+    // Next to nothing is left for the job itself, and its estimate is what it was.
+    let again = scene.estimate("job.toml");
+    for numbers in ["people", "records", "values"] {
+        assert_eq!(again[numbers], estimate[numbers], "{numbers}");
+    }
+    assert_eq!((&again["others"], &again["releases"]), (&0.89.into(), &0.01.into()), "{again}");
     scene.is_sound();
 }
 
@@ -242,7 +246,8 @@ fn an_estimate_that_cannot_be_is_refused_before_it_is_charged() {
     assert_eq!(discreet(&["-q", "replay", &spending]).0, 0);
     let spent = scene.spent();
     let (code, output, error) = discreet(&["tune", &config, "--estimate", "0.1"]);
-    assert!(code == 75 && output.is_empty() && error.contains("would be refused"), "{code} {error}");
+    let said = "error: --estimate: found 0.1 of the budget of account visits, of which visits has left nothing; raise the cap";
+    assert!(code == 75 && output.is_empty() && error.starts_with(said), "{code} {error}");
     assert_eq!(scene.spent(), spent);
     assert!(!fs::exists(scene.path("visits.estimate.jsonl")).unwrap());
 }
@@ -266,4 +271,219 @@ fn a_job_that_is_tuned_by_an_estimate_runs_beside_it() {
     assert_eq!((code, lines.matches("\"value\"").count()), (0, 6), "{lines}{error}");
     let (releases, spent) = scene.spent();
     assert!(releases == 9 && spent <= 1.000_001, "{spent}");
+}
+
+/// The job file of another job of the account, with one release of this share.
+fn beside(name: &str, share: &str) -> String {
+    let (head, _) = JOB.split_once("share = 0.6").unwrap();
+    format!("{head}share = {share}\n")
+        .replace("name = \"visits\"\nversion", &format!("name = \"{name}\"\nversion"))
+}
+
+// Refutes an account whose other jobs have spent nothing, an estimate for which they leave no budget, shares of a tuned
+// job that the budget would refuse, and advice to take what others have.
+#[test]
+fn what_other_jobs_have_paid_is_not_left() {
+    let scene = Scene::new("shared");
+    let (config, out) = (scene.path("job.toml"), scene.path("tuned.toml"));
+    scene.0.write("other.toml", beside("other", "0.3"));
+    let check = |name: &str| discreet(&["check", &scene.path(name), "--connect"]).1;
+    let page = check("job.toml");
+    assert!(page.contains("give shares that come to 1, unless another job"), "{page}");
+    assert!(!page.contains("is left for its shares"), "{page}");
+    assert_eq!(discreet(&["-q", "replay", &scene.path("other.toml")]).0, 0);
+
+    let page = check("job.toml");
+    assert!(page.contains("of which the budget would refuse windows"), "{page}");
+    assert!(page.contains("privacy.budget: account visits: other has paid up to rho 0.0933194"), "{page}");
+    assert!(page.contains(", and 0.7 of the budget is left for its shares\n"), "{page}");
+    let above = "warning: release.share: the shares of this job come to 0.9, and other has left 0.7 of the budget; give shares \
+                 that come to at most 0.7\n";
+    assert!(page.contains(above), "{page}");
+    let line = json(&["check", &config, "--connect", "--json"]);
+    assert_eq!((&line["within_budget"], &line["left"]["left"]), (&false.into(), &0.7.into()), "{line}");
+    let less = JOB.replace("share = 0.6", "share = 0.2");
+    scene.0.write("less.toml", &less);
+    let page = check("less.toml");
+    assert!(page.contains("within the budget"), "{page}");
+    assert!(
+        page.contains(
+            "20% of it is given to no release and was paid by no other job; give shares that come to 0.7,"
+        ),
+        "{page}"
+    );
+
+    // The shares that are advised fit, to the last window.
+    scene.0.write("fits.toml", JOB.replace("share = 0.6", "share = 0.4"));
+    assert!(check("fits.toml").contains("within the budget"));
+
+    // A log that is made up is no reason to take what others have; nothing is charged.
+    let made_up = ["-q", "tune", &config, "--rows", "3000", "--people", "700", "--keys", "3"];
+    let shares = |page: &Value| -> f64 {
+        page["releases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|release| release["chosen"]["share"].as_f64().unwrap())
+            .sum()
+    };
+    let line = json(&[&made_up[..], &["--json"]].concat());
+    assert!(line["is_reduced"] == true && shares(&line) <= 0.7 && shares(&line) > 0.68, "{line}");
+    let line = json(&[&made_up[..], &["--keep-shares", "--json"]].concat());
+    assert!(line["is_reduced"] == false && (shares(&line) - 0.9).abs() < 1e-9, "{line}");
+    let page = discreet(&[&made_up[..], &["--keep-shares"]].concat()).1;
+    assert!(page.contains("0.9 together, which is more: the budget would refuse windows;"), "{page}");
+
+    let (code, page, error) =
+        discreet(&["-q", "tune", &config, "--estimate", "0.1", "--keys", "3", "--out", &out]);
+    assert!(code == 0 && page.contains("reduced to what is left"), "{page}{error}");
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(written.contains("of the budget of account visits has paid for an estimate; the shares of this job have 0.6 together, others have paid 0.3, and nothing is left"), "{written}");
+    assert!(
+        written.contains("; other and visits-estimate have left 0.6 of the budget for the shares"),
+        "{written}"
+    );
+    assert!(check("tuned.toml").contains("within the budget"));
+    assert_eq!(discreet(&["-q", "replay", &out]).0, 0);
+    let page = check("tuned.toml");
+    assert!(page.contains("within the budget") && !page.contains("given to no release"), "{page}");
+
+    // Nothing is left for another version, and what it was refused stays refused.
+    scene.0.write("again.toml", written.replace("version = 1", "version = 2"));
+    assert!(check("again.toml").contains("of which the budget would refuse windows"));
+    assert_eq!(discreet(&["-q", "replay", &scene.path("again.toml")]).0, 75);
+    let page = check("again.toml");
+    assert!(page.contains("2 releases, of which the budget has refused windows"), "{page}");
+    assert!(
+        page.contains(
+            "other, visits-estimate and former versions of this job have left nothing; raise the cap"
+        ),
+        "{page}"
+    );
+    for release in ["visits", "values"] {
+        let refused = format!(
+            "release {release}: 3 windows were refused for budget, the first from 2026-01-01T00:00:00Z to "
+        );
+        assert!(page.contains(&refused), "{page}");
+    }
+    scene.0.write("more.toml", JOB.replace("name = \"visits\"\nversion", "name = \"more\"\nversion"));
+    let (code, _, error) = discreet(&["tune", &scene.path("more.toml"), "--estimate", "0.1"]);
+    assert!(code == 75 && error.contains("other, visits and visits-estimate have left nothing"), "{error}");
+    scene.is_sound();
+}
+
+// Refutes a message about an estimate that names what neither the job file nor the command line has.
+#[test]
+fn messages_about_an_estimate_are_about_the_job_file() {
+    let inner = [
+        "values_1",
+        "records_of_a_person",
+        "release people",
+        "--out",
+        "--without-archived",
+        "release[3]",
+        "release[4]",
+        "release[5]",
+    ];
+    let is_own = |error: &str| {
+        let error = error.replace("--estimate-out", "");
+        assert!(!inner.iter().any(|word| error.contains(word)), "{error}");
+    };
+    let refused = |scene: &Scene, words: &[&str], expected: i32, said: &str| {
+        let (code, output, error) = discreet(&[&["tune"], words].concat());
+        assert_eq!((code, output.as_str()), (expected, ""), "{words:?}: {error}");
+        assert!(error.contains(said), "{words:?}: {error}");
+        is_own(&error);
+        scene.is_sound();
+    };
+    let scene = Scene::new("words");
+    let config = scene.path("job.toml");
+    let changed = |name: &str, old: &str, new: &str| {
+        assert!(JOB.contains(old), "{old}");
+        scene.0.write(name, JOB.replace(old, new));
+        scene.path(name)
+    };
+    let (gone, absent) = (changed("gone.toml", "visits.csv", "gone.csv"), scene.path("none/lines.jsonl"));
+    refused(
+        &scene,
+        &[&config, "--estimate", "1e-15"],
+        78,
+        "--estimate: found 1e-15 of the budget, which is too small a part for",
+    );
+    refused(&scene, &[&config, "--estimate", "0.1", "--estimate-out", &absent], 78, "--estimate-out");
+    refused(&scene, &[&gone, "--estimate", "0.1"], 69, "gone.csv: the source is gone");
+    let nobody = Scene::new("words-nobody");
+    nobody.0.write("visits.csv", "user,key,time\nu1,k1,2026-01-01T00:00:00Z\n");
+    refused(
+        &nobody,
+        &[&nobody.path("job.toml"), "--estimate", "0.1"],
+        65,
+        "no column named value among user, key and time",
+    );
+
+    // Another estimate in the same version, and one that others leave no room for.
+    scene.estimate("job.toml");
+    let another = "--estimate: version 1 of job visits has another estimate already, of another part of the budget than 0.05";
+    refused(&scene, &[&config, "--estimate", "0.05"], 78, another);
+    let wider = changed("wider.toml", "[0, 120]", "[0, 240]");
+    refused(
+        &scene,
+        &[&wider, "--estimate", "0.1"],
+        78,
+        "--estimate: version 1 of job visits has another estimate already",
+    );
+    let scene = Scene::new("words-spent");
+    scene.0.write("other.toml", beside("other", "0.95"));
+    assert_eq!(discreet(&["-q", "replay", &scene.path("other.toml")]).0, 0);
+    let most = "--estimate: found 0.1 of the budget of account visits, of which other has left 0.05; give at most that, or raise";
+    refused(&scene, &[&scene.path("job.toml"), "--estimate", "0.1"], 75, most);
+    assert_eq!(discreet(&["-q", "tune", &scene.path("job.toml"), "--estimate", "0.05"]).0, 0);
+    // Its lines are in an archive alone.
+    let ledger = scene.path("visits.ledger");
+    let archive = scene.path("old.archive");
+    let before = ["--before", "2026-01-04T00:00:00Z", "--retired", "visits-estimate", "--retired", "other"];
+    let (code, _, error) =
+        discreet(&[&["ledger", "archive", &ledger, "--out", &archive], &before[..]].concat());
+    assert_eq!(code, 0, "{error}");
+    fs::remove_file(scene.path("visits.estimate.jsonl")).unwrap();
+    let printed = "found no lines of the estimate, which are in archives of the ledger; print them with `discreet ledger lines ARCHIVE.. --job visits-estimate`";
+    refused(&scene, &[&scene.path("job.toml"), "--estimate", "0.05"], 78, printed);
+
+    // A field that no record has, by its place in the job file.
+    let scene = Scene::new("words-field");
+    let log = fs::read_to_string(scene.path("visits.csv")).unwrap();
+    let lines: String = log
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let parts: Vec<&str> = line.split(',').collect();
+            format!("{{\"user\":\"{}\",\"time\":\"{}\"}}\n", parts[0], parts[3])
+        })
+        .collect();
+    scene.0.write("visits.jsonl", lines);
+    scene.0.write("job.toml", JOB.replace("\"csv\"", "\"jsonl\"").replace("visits.csv", "visits.jsonl"));
+    let (code, _, error) = discreet(&["tune", &scene.path("job.toml"), "--estimate", "0.1"]);
+    assert!(
+        code == 0
+            && error.contains("release[2].mean.of: field value: none of the first 1,000 records has it"),
+        "{error}"
+    );
+    is_own(&error);
+    // A time that is not over.
+    let scene = Scene::new("words-until");
+    scene.0.write(
+        "job.toml",
+        JOB.replace("until = 2026-01-04", "until = 2926-01-04").replace("each day", "lifetime"),
+    );
+    fs::remove_file(scene.path("visits.ledger")).unwrap();
+    fs::remove_file(scene.path("visits.ledger.key")).unwrap();
+    let init = ["ledger", "init", &scene.path("visits.ledger"), "--config", &scene.path("job.toml")];
+    assert_eq!(discreet(&init).0, 0);
+    let (code, _, error) = discreet(&["tune", &scene.path("job.toml"), "--estimate", "0.1"]);
+    assert!(code == 0 || code == 78, "{code} {error}");
+    assert!(
+        error.contains("job.until: found 2926-01-04T00:00:00Z, which is after now: --estimate counts"),
+        "{error}"
+    );
+    is_own(&error);
 }

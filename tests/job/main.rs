@@ -42,6 +42,7 @@ mod service;
 mod signals;
 mod spool;
 mod totals;
+mod unfinished;
 mod watch;
 mod workers;
 

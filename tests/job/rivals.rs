@@ -48,15 +48,16 @@ fn a_second_process_of_a_job_is_refused_at_once() {
     change(&scene, "from = \"2017-07-14T02:40:00Z\"", &format!("from = \"{}\"", moment(now())));
     let first = scene.start(&["run", "job.toml", "--out", "first.jsonl"]);
     until("the first holds the job", || !scene.read("first.jsonl").is_empty());
-    for arguments in
-        [["run", "job.toml", "--out", "second.jsonl"], ["replay", "job.toml", "--out", "second.jsonl"]]
-    {
+    for arguments in [
+        &["run", "job.toml", "--out", "second.jsonl"][..],
+        &["replay", "job.toml", "--out", "second.jsonl", "--unfinished"],
+    ] {
         if arguments[0] == "replay" {
             let text = scene.read("job.toml");
             let until = format!("version = 1\nuntil = \"{}\"", moment(now() + 20_000_000));
             scene.write("job.toml", text.replace("version = 1", &until));
         }
-        let said = scene.run(&arguments);
+        let said = scene.run(arguments);
         assert_eq!(said.code, Some(74), "{said:?}");
         assert!(said.took < Duration::from_secs(2), "{said:?}");
         assert!(!scene.at("second.jsonl").exists());

@@ -80,6 +80,12 @@ impl RunError {
         RunError::new(FailureKind::Sink, format!("sink: {error}"))
     }
 
+    /// Returns the same error with a message in other words.
+    #[cfg(feature = "cli")]
+    pub(crate) fn reworded(self, words: impl FnOnce(&str) -> String) -> RunError {
+        RunError { message: words(&self.message), ..self }
+    }
+
     /// Returns the kind of the error.
     pub fn kind(&self) -> FailureKind {
         self.kind

@@ -168,7 +168,7 @@ impl BudgetShare {
     }
 
     /// Returns the share in units of 10^-18.
-    pub fn parts(self) -> u64 {
+    pub const fn parts(self) -> u64 {
         self.0
     }
 }

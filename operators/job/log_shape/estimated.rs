@@ -30,6 +30,8 @@ pub struct EstimatedLog {
     pub share: BudgetShare,
     /// The part of the budget that the releases of the job have together, by their shares.
     pub releases: f64,
+    /// The part of the budget that other jobs, and former versions of this one, have paid.
+    pub others: f64,
     /// The name of the account that paid.
     pub account: String,
     /// The file of the released lines.
@@ -172,12 +174,14 @@ const MOST_RECORDS: u64 = 1 << 16;
 impl EstimatedLog {
     /// Says what has paid for the estimate, and what the releases and the account have left.
     pub(in crate::job) fn paid(&self) -> String {
-        let EstimatedLog { share, releases, account, .. } = self;
+        let EstimatedLog { share, releases, others, account, .. } = self;
         let share = share.to_decimal();
-        let left = (1.0 - share.to_f64() - releases).max(0.0);
+        let left = (1.0 - share.to_f64() - releases - others).max(0.0);
+        let others =
+            if *others > 0.0 { format!(" others have paid {},", short(*others)) } else { String::new() };
         let left = if left < 1e-9 { "nothing".to_owned() } else { short(left) };
         format!(
-            "{share} of the budget of account {account} has paid for an estimate; the shares of this job have {} together, \
+            "{share} of the budget of account {account} has paid for an estimate; the shares of this job have {} together,{others} \
              and {left} is left",
             short(*releases)
         )

@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::UnfinishedWindows;
 use super::config::{Every, Job};
 use super::release_group::{group_releases, share_keys};
 use super::release_plan::{ReleasePlan, delta_of};
@@ -83,6 +84,9 @@ pub struct Plan {
     /// The memory that a replay holds, where its size was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayMemory>,
+    /// The windows that are not over, for which a replay is refused, where the present was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<UnfinishedWindows>,
     /// Warnings about settings that are unlikely to work well.
     pub warnings: Vec<String>,
 }
@@ -146,6 +150,7 @@ impl Job {
             left: PlannedCost::of(&left, delta),
             restart: page::restart(self),
             replay: None,
+            unfinished: None,
             warnings: Vec::new(),
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);

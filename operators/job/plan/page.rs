@@ -58,6 +58,9 @@ impl Display for Plan {
         if let Some(replay) = &self.replay {
             line(f, "a replay", &replay.to_string())?;
         }
+        if let Some(unfinished) = &self.unfinished {
+            line(f, "a replay", &unfinished.note())?;
+        }
         for warning in &self.warnings {
             line(f, "warning", warning)?;
         }

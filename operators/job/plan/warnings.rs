@@ -8,7 +8,7 @@
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::Schedule;
-use crate::job::config::{BudgetShare, Job, PriceSpec, Protected, RecordOrder, ReleaseSpec};
+use crate::job::config::{Job, Protected, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::NoiseKind;
 use crate::mechanisms::Ranks;
@@ -116,7 +116,7 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         };
         warnings.push(warning.to_owned());
     }
-    warnings.extend(unused(job));
+    warnings.extend(job.unused_budget(None));
     warnings.extend(repeated_times(job, offers));
     warnings
 }
@@ -164,24 +164,6 @@ fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
         (PrivacyCost::Zcdp { rho: all, .. }, PrivacyCost::Zcdp { rho: one, .. }) => times(*all, *one),
         _ => 0,
     }
-}
-
-/// Warns of shares that leave a part of the budget unused. The account may be shared with another job, and a
-/// stated cost may use it.
-fn unused(job: &Job) -> Option<String> {
-    let share = |price: &PriceSpec| match price {
-        PriceSpec::Share(share) => Some(u128::from(share.parts())),
-        PriceSpec::Cost(_) => None,
-    };
-    let prices = job.releases.iter().map(|release| &release.price);
-    let prices = prices.chain(job.asks.iter().map(|ask| &ask.price));
-    let given: u128 = prices.map(share).sum::<Option<u128>>()?;
-    let whole = u128::from(BudgetShare::WHOLE.parts());
-    let left = whole.saturating_sub(given);
-    (left * 100 >= whole).then(|| {
-        let percent = left * 100 / whole;
-        format!("privacy.budget: {percent}% of it is given to no release; give shares that come to 1, unless another job or an estimate of tune has the rest")
-    })
 }
 /// Returns the remedy for a release of windows that overlap: distinct people of several windows are no sum of those of each.
 fn instead_of_overlaps(job: &Job, release: &ReleaseSpec) -> &'static str {

@@ -67,6 +67,13 @@ pub(crate) struct FollowedQuestions {
     notice: Option<OperatorNotice>,
 }
 
+impl WholeQuestions {
+    /// Returns all of them.
+    pub(crate) fn all(&self) -> &[Query] {
+        &self.questions
+    }
+}
+
 impl QuestionInput {
     /// Returns no questions.
     pub(crate) fn none() -> QuestionInput {

@@ -14,7 +14,8 @@ use crate::job::config::{AskSpec, shell_quoted};
 use crate::job::sinks;
 use crate::ledger::place::directory;
 use crate::ledger::{
-    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, ReleaseId as Released, Shortfall,
+    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, RefusedWindows, ReleaseId as Released,
+    Shortfall,
 };
 use crate::time::{Span, in_utc};
 use crate::words::meant;
@@ -47,12 +48,35 @@ pub struct Connected {
     /// The reasons for which a live run is refused that would serve pages or receive batches: their tokens
     /// cannot be read. A replay needs none.
     pub without_token: Vec<String>,
+    /// The windows without a row that are not over, for which a replay is refused.
+    pub unfinished: Option<UnfinishedWindows>,
+    /// The windows that the job was refused for want of budget, in its present version, by release.
+    pub was_refused: Vec<RefusedWindows>,
+    /// The budget that is left for the job beside others; `None` where a part of the rows is in archives alone.
+    pub left: Option<BudgetLeft>,
+    /// The warning that the shares of the job are more than others have left.
+    pub shares_above: Option<String>,
 }
 
 impl Connected {
+    /// Returns true if no window was refused for budget, and none would be.
+    pub fn is_within_budget(&self) -> bool {
+        self.refused.is_empty() && self.was_refused.is_empty()
+    }
+
     /// The warnings for the operator: a ledger without its key yet, windows that would be refused, and the
     /// charge that would fit.
     pub fn warnings(&self) -> Vec<String> {
+        let was_refused = self.was_refused.iter().map(|refused| {
+            let RefusedWindows { release, first, windows, .. } = refused;
+            let (windows, they) = if *windows == 1 { ("1 window was".to_owned(), "it stays") } else { (format!("{windows} windows were"), "they stay") };
+            format!(
+                "release {release}: {windows} refused for budget, the first from {} to {}: {they} refused in this version; once there \
+                 is budget (`discreet ledger amend`), a new version asks for all windows again, each at its cost",
+                in_utc(first.start()),
+                in_utc(first.end())
+            )
+        });
         let unbound = self.unbound.iter().map(|key| {
             format!(
                 "privacy.key: the ledger is not bound to a key yet; the first start binds it to {}, and refuses every other \
@@ -71,7 +95,9 @@ impl Connected {
         let past = self.past_windows.clone();
         let archived = self.lacks_archived.clone();
         let refused = self.refused.iter().map(|shortfall| warning(shortfall, self.renews));
-        unbound.chain(lost).chain(past).chain(archived).chain(without_token).chain(refused).collect()
+        let above = self.shares_above.iter().cloned();
+        let of_ledger = unbound.chain(lost).chain(past).chain(archived).chain(without_token);
+        of_ledger.chain(above).chain(was_refused).chain(refused).collect()
     }
 }
 
@@ -167,8 +193,25 @@ impl Job {
         ];
         let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
         let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
+        let unfinished = self.unfinished_in(&mut ledger, (&offers, &[]), SystemClock.now())?;
+        let (left, was_refused) = self.left_in(&mut ledger)?;
         let refused = ledger.shortfalls(account, asked)?;
-        Ok(Connected { refused, renews, unbound, lost, lacks_archived, past_windows, without_token })
+        // Windows of a time that others have not paid for may fit all the same.
+        let is_short = !refused.is_empty() || !was_refused.is_empty();
+        let shares_above = left.as_ref().filter(|_| is_short).and_then(|left| self.shares_above(left));
+        Ok(Connected {
+            refused,
+            renews,
+            unbound,
+            lost,
+            lacks_archived,
+            past_windows,
+            without_token,
+            unfinished,
+            was_refused,
+            left,
+            shares_above,
+        })
     }
 
     /// Opens each file of a path, as a run of the job does, and reads none. Returns a warning for each symbolic link that
@@ -367,12 +410,12 @@ impl Job {
         Ok(Some(Arc::new(SpillSpace::new(directory, (limit, workers), warn))))
     }
 
-    /// Opens the job's ledger for a sink.
+    /// Opens the job's ledger for a sink, once `examine` has accepted it.
     fn open_gate(
         &self,
         (offers, asks): (&[ReleasePlan], &[AskPlan]),
-        mut sink: Option<&mut Sink>,
-        without_archived: bool,
+        (mut sink, without_archived): (Option<&mut Sink>, bool),
+        examine: impl FnOnce(&mut Ledger) -> Result<(), RunError>,
     ) -> Result<Gate, RunError> {
         let privacy = &self.privacy;
         let mut ledger = self.ledger()?;
@@ -389,6 +432,7 @@ impl Job {
         }
         // Before a file receives anything.
         self.check_version_terms(&mut ledger, (offers, asks))?;
+        examine(&mut ledger)?;
         let sink = sink.as_deref();
         let releases = self.release_names().cloned().collect();
         let mut opening = Opening::new(&privacy.ledger, self.name.as_str())?
@@ -446,16 +490,16 @@ impl Job {
         Ok(())
     }
 
-    /// The gate of a process: the first holds the ledger.
+    /// The gate of a process: the first holds the ledger, which `examine` may refuse before a file receives anything.
     pub(super) fn gate_of(
         &self,
         crew: Crew,
         plans: (&[ReleasePlan], &[AskPlan]),
-        sink: Option<&mut Sink>,
-        without_archived: bool,
+        sink: (Option<&mut Sink>, bool),
+        examine: impl FnOnce(&mut Ledger) -> Result<(), RunError>,
     ) -> Result<Gate, RunError> {
         match crew.process {
-            0 => self.open_gate(plans, sink, without_archived),
+            0 => self.open_gate(plans, sink, examine),
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
         }
     }

@@ -225,7 +225,7 @@ impl Job {
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, false, wait)?) } else { None };
-        let gate = self.gate_of(crew, (&offers, &asks), sink.as_mut(), without_archived)?;
+        let gate = self.gate_of(crew, (&offers, &asks), (sink.as_mut(), without_archived), |_| Ok(()))?;
         if let Some(sink) = &mut sink {
             FormerRows::of(self, (&offers, &asks), &gate)?.complete(sink, notice.as_ref())?;
         }

@@ -4,6 +4,7 @@
 //! in the sign that input is complete (its end, or a clock), in when lines leave ([`publish`]), and in
 //! nothing that privacy depends on.
 
+mod budget_left;
 mod connect;
 mod demo;
 mod former;
@@ -16,6 +17,7 @@ mod replay;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 mod vitals;
 
 use std::fmt;
@@ -30,6 +32,7 @@ use super::sinks::Sink;
 use super::sources::{
     self, Brake, ClusterCrew, Crew, FieldRequirements, InputPace, Progress, RecordCounts, Survey, Warn,
 };
+use super::unfit::UnfitJob;
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop, report_end};
 use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::LedgerError;
@@ -42,11 +45,14 @@ use memory::Guard;
 use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
 use publish::{Wait, of_out, sink};
 
+pub use budget_left::BudgetLeft;
+pub(in crate::job) use budget_left::rounded_down;
 pub use connect::Connected;
 pub use live::{ClockWord, Live};
 pub use processes::{OperatorNotice, Processes};
 pub use publish::Reopen;
 pub use replay::Replay;
+pub use unfinished::UnfinishedWindows;
 pub use vitals::{VitalSigns, Vitals};
 
 /// The observer of a run: it sees lines that have left, and how far the input is read. Nothing else is shown

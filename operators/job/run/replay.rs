@@ -7,6 +7,7 @@ use super::demo::{Demo, TemporaryLedger};
 use super::processes::{OperatorNotice, announced};
 use super::sample::{conditions, uses};
 use super::*;
+use crate::dataflow::{Clock, SystemClock};
 use crate::job::questions::{AskPlan, QuestionInput};
 use crate::ledger::Row;
 use crate::time::Span;
@@ -25,6 +26,8 @@ pub struct Replay {
     pub out: Option<PathBuf>,
     /// True if a new file of lines may lack the rows that are in archives of the ledger.
     pub without_archived: bool,
+    /// True if windows that are not over are released too, for good, from the records that are there.
+    pub unfinished: bool,
     /// The switch that stops it before its end.
     pub stop: Stop,
     /// The observer of the run.
@@ -40,6 +43,7 @@ impl Default for Replay {
             demo: false,
             out: None,
             without_archived: false,
+            unfinished: false,
             stop,
             onlooker,
         }
@@ -65,13 +69,14 @@ impl Job {
     /// Runs the job over all of its input, which ends, and releases every window of its horizon then.
     ///
     /// It is a real release, charged to the ledger, unless it is a demonstration. A second replay releases
-    /// the same lines, and charges nothing.
+    /// the same lines, and charges nothing. A window that is not over, and that has no row, is refused before
+    /// anything is released, unless [`unfinished`](Replay::unfinished) windows are asked for.
     ///
     /// # Errors
     ///
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
-        let Replay { workers, processes, demo, out, without_archived, stop, onlooker } = replay;
+        let Replay { workers, processes, demo, out, without_archived, unfinished, stop, onlooker } = replay;
         let RunObserver { released: on_release, former: _, reading, ending, notice, warning, surveyed } =
             onlooker;
         let others = processes.as_ref();
@@ -79,7 +84,7 @@ impl Job {
             workers,
             others,
             demo,
-            ((out.as_deref(), without_archived), &stop, notice.clone()),
+            ((out.as_deref(), without_archived, unfinished), &stop, notice.clone()),
         );
         let PreparedReplay { horizon, crew, sink, offers, asks, gate, config, thrown_away } =
             announced(others, prepared)?;
@@ -135,7 +140,11 @@ impl Job {
         workers: usize,
         processes: Option<&Processes>,
         demo: bool,
-        ((out, without_archived), stop, notice): ((Option<&Path>, bool), &Stop, Option<OperatorNotice>),
+        ((out, without_archived, unfinished), stop, notice): (
+            (Option<&Path>, bool, bool),
+            &Stop,
+            Option<OperatorNotice>,
+        ),
     ) -> Result<PreparedReplay, RunError> {
         let crew = self.crew(workers, processes)?;
         let horizon = self.replayed(demo, crew.processes)?;
@@ -147,13 +156,16 @@ impl Job {
             _ => Ok(QuestionInput::none()),
         });
         let questions = questions.collect::<Result<Vec<_>, RunError>>()?;
-        let questions = asks.iter().cloned().zip(questions).collect();
+        let questions: Vec<(AskPlan, QuestionInput)> = asks.iter().cloned().zip(questions).collect();
         // The first process holds the ledger and writes the lines; the others count.
         let wait = Wait { stop, notice: notice.as_ref() };
         let mut sink = if crew.process == 0 { Some(sink(self, out, demo, wait)?) } else { None };
         let thrown_away = demo.then(|| TemporaryLedger::make(self)).transpose()?;
         let gate = match &thrown_away {
-            None => self.gate_of(crew, (&offers, &asks), sink.as_mut(), without_archived)?,
+            None => self.gate_of(crew, (&offers, &asks), (sink.as_mut(), without_archived), |ledger| {
+                let found = self.unfinished_in(ledger, (&offers, &questions), SystemClock.now())?;
+                found.filter(|_| !unfinished).map_or(Ok(()), |found| Err(found.refusal()))
+            })?,
             Some(thrown_away) => thrown_away.open(self, crew)?,
         };
         if let Some(sink) = sink.as_mut().filter(|_| !demo) {

@@ -42,11 +42,17 @@ impl Tuning {
         }
     }
 
+    /// Returns the reason for which the shares were reduced, if they were.
+    fn reduced(&self) -> Option<String> {
+        let left = self.left.as_ref().filter(|_| self.is_reduced)?;
+        Some(format!("{} left {} for the shares", left.have(), left.left()))
+    }
+
     /// Returns the chosen numbers as lines of a job file.
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (at, release) in self.releases.iter().enumerate() {
-            let changes = changes(release);
+            let changes = changes(release, self.reduced());
             let line = |change: &NumberChange| {
                 format!(
                     "release[{}].{} = {}   {TUNED}{}",
@@ -69,7 +75,8 @@ struct NumberChange {
     why: String,
 }
 
-fn changes(release: &TunedRelease) -> Vec<NumberChange> {
+/// Returns the changes of a release, whose shares were reduced for this reason, if they were.
+fn changes(release: &TunedRelease, reduced: Option<String>) -> Vec<NumberChange> {
     let (Some(present), Some(chosen)) = (&release.present, &release.chosen) else { return Vec::new() };
     let TunedChoice { every, keys, per_key, share, .. } = chosen;
     let mut changes = Vec::new();
@@ -102,9 +109,8 @@ fn changes(release: &TunedRelease) -> Vec<NumberChange> {
         change(&["bound", "per_key"], most.to_string(), why);
     }
     if *share != present.share {
-        let why = format!(
-            "errs by {error}, with the former numbers by {whole}; so the mean error of the releases is least"
-        );
+        let so = reduced.unwrap_or_else(|| "so the mean error of the releases is least".to_owned());
+        let why = format!("errs by {error}, with the former numbers by {whole}; {so}");
         change(&["share"], share.to_decimal().to_string(), why);
     }
     changes
@@ -115,7 +121,7 @@ fn replacements(tuning: &Tuning, text: &str) -> Option<Vec<Replacement>> {
     let DeValue::Array(releases) = table.get_ref().get("release")?.get_ref() else { return None };
     let mut replacements = Vec::new();
     for (release, of_file) in tuning.releases.iter().zip(releases.iter()) {
-        for NumberChange { path, number, why } in changes(release) {
+        for NumberChange { path, number, why } in changes(release, tuning.reduced()) {
             let value = path.iter().try_fold(of_file, |value: &Spanned<DeValue<'_>>, name| {
                 let DeValue::Table(table) = value.get_ref() else { return None };
                 table.get(*name)

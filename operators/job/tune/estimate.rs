@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fmt, fs};
 
 use super::TuningScope;
@@ -17,14 +18,15 @@ use crate::accounting::PrivacyCost;
 use crate::dataflow::RunError;
 use crate::decimal::Decimal;
 use crate::invalid::Invalid;
-use crate::job::Replay;
 use crate::job::config::{
     BoundSpec, BudgetShare, ConfigNumber, Every, Job, MaximumOf, NoiseKind, PeopleSpec, PriceSpec, Protected,
     QuantileFraction, QuantileSpec, RankedOf, RecordFormat, ReleaseSpec, StatisticSpec, WatchSpec,
 };
 use crate::job::log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, ReleasedQuantile};
 use crate::job::release_plan::ReleasePlan;
+use crate::job::run::rounded_down;
 use crate::job::unfit::UnfitJob;
+use crate::job::{BudgetLeft, OperatorNotice, Replay, RunObserver, Warn};
 use crate::ledger::{Digest, Name, ReleaseId};
 use crate::mechanisms::release_line::{ReleaseLine, Says};
 
@@ -53,6 +55,8 @@ pub struct LogEstimate<'j> {
 /// The values of a field that releases need.
 #[derive(Clone, Debug, PartialEq)]
 struct ValuesToEstimate {
+    /// The statistic of the job file that needs them, such as `release[2].mean`.
+    place: String,
     of: String,
     of_sums: bool,
     low: ConfigNumber,
@@ -231,7 +235,7 @@ impl Job {
 
 impl Job {
     /// Returns the shares of the releases and questions together, in units of [`BudgetShare::parts`].
-    fn shares(&self) -> u64 {
+    pub(in crate::job) fn shares(&self) -> u64 {
         let prices = self.releases.iter().map(|release| &release.price);
         let prices = prices.chain(self.asks.iter().map(|ask| &ask.price));
         let shares = prices.filter_map(|price| match price {
@@ -267,8 +271,8 @@ fn is_read_back(file: &Path) -> Result<(), RunError> {
 /// Returns the values that the releases need which can be tuned, each field once, with a range that holds all
 /// of theirs.
 fn values_to_estimate(job: &Job) -> Vec<ValuesToEstimate> {
-    let mut found: BTreeMap<(String, bool), (ConfigNumber, ConfigNumber)> = BTreeMap::new();
-    for release in &job.releases {
+    let mut found: BTreeMap<(String, bool), (String, ConfigNumber, ConfigNumber)> = BTreeMap::new();
+    for (at, release) in job.releases.iter().enumerate() {
         let is_tuned = matches!(release.price, PriceSpec::Share(_)) && release.running.is_none();
         let (of, of_sums, low, high) = match &release.statistic {
             _ if !is_tuned || release.condition.is_some() => continue,
@@ -285,11 +289,12 @@ fn values_to_estimate(job: &Job) -> Vec<ValuesToEstimate> {
             }
             _ => continue,
         };
-        let range = found.entry((of.clone(), of_sums)).or_insert((low, high));
-        *range = (range.0.min(low), range.1.max(high));
+        let place = format!("release[{}].{}", at + 1, release.statistic.word());
+        let range = found.entry((of.clone(), of_sums)).or_insert((place, low, high));
+        (range.1, range.2) = (range.1.min(low), range.2.max(high));
     }
-    let values = found.into_iter();
-    values.map(|((of, of_sums), (low, high))| ValuesToEstimate { of, of_sums, low, high }).collect()
+    let own = |((of, of_sums), (place, low, high))| ValuesToEstimate { place, of, of_sums, low, high };
+    found.into_iter().map(own).collect()
 }
 
 /// Returns a range three times as wide, around the same middle: values beyond the outer edges of a histogram
@@ -389,7 +394,8 @@ impl LogEstimate<'_> {
     fn is_useful(&self) -> Result<(), RunError> {
         let beside = [&self.of.releases[..], &self.job.releases[..]].concat();
         let both = Job { releases: beside, ..self.of.clone() };
-        both.release_plans(both.horizon())?;
+        both.release_plans(both.horizon())
+            .map_err(|unfit| self.words().unfit(&unfit, self.of.releases.len()))?;
         let one = |value: f64| QuantileCurve::new(&[ReleasedQuantile { q: 0.5, value, scale: 0.0 }], 1.0);
         let values = self.values.iter().map(|own| (own, one(own.high.to_f64()))).collect();
         let made_up = self.log((1_000, one(10.0), values));
@@ -401,6 +407,16 @@ impl LogEstimate<'_> {
         Ok(())
     }
 
+    /// Returns the words of the command and of the job file for those of the second job.
+    fn words(&self) -> EstimateWords {
+        EstimateWords {
+            job: self.of.name.to_string(),
+            version: self.of.version,
+            share: self.share,
+            values: self.values.clone(),
+        }
+    }
+
     /// Runs the second job over its records, and makes a log of what it has released: a former run's lines,
     /// where it has released them already. They are charged before they leave, and once.
     ///
@@ -408,17 +424,67 @@ impl LogEstimate<'_> {
     ///
     /// If the budget does not pay for all of them, before any is released; and as [`Job::replay`].
     pub fn run(&self, replay: Replay) -> Result<LogShape, EstimateError> {
-        let connected = self.job.connect(Some(&self.file))?;
+        let in_other_words = |error: RunError| error.reworded(|message| self.words().of(message));
+        let connected = self.job.connect(Some(&self.file)).map_err(in_other_words)?;
         if !connected.refused.is_empty() {
-            return Err(EstimateError::Budget(connected.warnings().pop().unwrap_or_default()));
+            return Err(EstimateError::Budget(self.too_dear(connected.left.as_ref())));
         }
+        if connected.lacks_archived.is_some() {
+            return Err(self.archived().into());
+        }
+        if let (Some(unfinished), Some(warn)) = (&connected.unfinished, &replay.onlooker.warning) {
+            warn(&format!(
+                "job.until: found {}, which is after now: {OPTION} counts the records that are there as those of all the time until \
+                 then, and has the same numbers later; for an estimate of a time that is over, give it a job file with an \
+                 earlier until",
+                unfinished.end
+            ));
+        }
+        let RunObserver { warning, notice, .. } = replay.onlooker;
+        let (words, notices) = (self.words(), self.words());
+        let onlooker = RunObserver {
+            warning: warning.map(|warn| -> Warn { Box::new(move |text| warn(&words.of(text))) }),
+            notice: notice
+                .map(|notice| -> OperatorNotice { Arc::new(move |text| notice(&notices.of(text))) }),
+            ..replay.onlooker
+        };
         // A demonstration would pay for nothing, and other processes have no ledger.
-        let own = Replay { out: Some(self.file.clone()), demo: false, processes: None, ..replay };
-        let finished = self.job.replay(own)?;
+        let (out, unfinished) = (Some(self.file.clone()), true);
+        let own = Replay { out, unfinished, demo: false, processes: None, onlooker, ..replay };
+        let finished = self.job.replay(own).map_err(in_other_words)?;
         if finished.is_stopped() {
             return Err(EstimateError::Stopped);
         }
-        Ok(LogShape::estimated(self.of, self.released()?, self.keys)?)
+        let others = self.of.budget_left_beside(Some(&self.job))?.filter(BudgetLeft::is_shared);
+        let others = others.map_or(0, |left| BudgetShare::WHOLE.parts() - left.parts());
+        let others = others as f64 / BudgetShare::WHOLE.parts() as f64;
+        let released = EstimatedLog { others, ..self.released()? };
+        Ok(LogShape::estimated(self.of, released, self.keys)?)
+    }
+
+    /// Returns the reason for which the budget does not pay for the estimate, and the largest part that it pays for.
+    fn too_dear(&self, left: Option<&BudgetLeft>) -> String {
+        let (share, account) = (shown(self.share), &self.of.privacy.account);
+        let amend = "raise the cap with `discreet ledger amend`, which weakens the promise to these people";
+        let found = format!("{OPTION}: found {share} of the budget of account {account}");
+        match left.map(|left| (left, rounded_down(left.parts()))) {
+            Some((left, most)) if left.is_shared() && most != "0" => {
+                format!("{found}, of which {} left {most}; give at most that, or {amend}", left.have())
+            }
+            Some((left, _)) if left.is_shared() => {
+                format!("{found}, of which {} left nothing; {amend}", left.have())
+            }
+            _ => format!("{found}, of which less is left; give a smaller part, or {amend}"),
+        }
+    }
+
+    /// Returns the reason for which the lines of the estimate, which an archive has, are not released again.
+    fn archived(&self) -> RunError {
+        let (file, second) = (self.file.display(), &self.job.name);
+        RunError::configuration(format!(
+            "--estimate-out: {file}: found no lines of the estimate, which are in archives of the ledger; print them with \
+             `discreet ledger lines ARCHIVE.. --job {second}` into that file, or give the former one"
+        ))
     }
 
     /// Reads the released lines of this estimate from its file.
@@ -426,8 +492,8 @@ impl LogEstimate<'_> {
         let unreadable = |error| RunError::sink(&error);
         let text = fs::read_to_string(&self.file).map_err(unreadable)?;
         let mut found = Vec::with_capacity(self.job.releases.len());
-        for offer in self.job.release_plans(self.job.horizon())? {
-            found.push(self.released_quantiles(&offer, &text)?);
+        for (at, offer) in self.job.release_plans(self.job.horizon())?.iter().enumerate() {
+            found.push(self.released_quantiles((at, offer), &text)?);
         }
         let mut found = found.into_iter();
         let people = found.next().and_then(|cells| cells.first().map(|cell| cell.value)).unwrap_or(0.0);
@@ -450,6 +516,7 @@ impl LogEstimate<'_> {
         EstimatedLog {
             share: self.share,
             releases: self.of.shares() as f64 / BudgetShare::WHOLE.parts() as f64,
+            others: 0.0,
             account: self.of.privacy.account.to_string(),
             file: self.file.clone(),
             people,
@@ -461,7 +528,7 @@ impl LogEstimate<'_> {
     /// Returns the numbers that a release has in the lines of a file, by its id: another version has others.
     fn released_quantiles(
         &self,
-        offer: &ReleasePlan,
+        (at, offer): (usize, &ReleasePlan),
         text: &str,
     ) -> Result<Vec<ReleasedQuantile>, EstimateError> {
         let (terms, _) = self.job.terms_and_charge(offer).map_err(RunError::from)?;
@@ -494,15 +561,81 @@ impl LogEstimate<'_> {
         }
         let message = |what: &str| {
             format!(
-                "{OPTION}: the release {} of the estimate {what}, and gets no other answer in this version of the job; give the job \
-                 another version, or --rows and --people",
-                offer.name
+                "{OPTION}: {} {what}, and nothing is released of it again in this version of the job; give the job another version, \
+                 or --rows and --people",
+                self.words().what(at)
             )
         };
         Err(match own.iter().any(|line| matches!(line.says, Says::Refused(_))) {
             true => EstimateError::Budget(message("was refused for budget")),
             false => EstimateError::Run(RunError::configuration(message("was lost"))),
         })
+    }
+}
+
+/// The words of the command and of the job file, in the place of those of the second job, which its user has not written.
+#[derive(Clone)]
+struct EstimateWords {
+    job: String,
+    version: u64,
+    share: BudgetShare,
+    values: Vec<ValuesToEstimate>,
+}
+
+impl EstimateWords {
+    /// Returns what a release of the second job is of.
+    fn what(&self, at: usize) -> String {
+        match at.checked_sub(2).map(|at| self.values.get(at)) {
+            None if at == 0 => "the number of people".to_owned(),
+            Some(Some(own)) if own.of_sums => {
+                format!("the estimate of the sums of {} that people have", own.of)
+            }
+            Some(Some(own)) => format!("the estimate of the values of {}", own.of),
+            _ => "the estimate of the number of records of a person".to_owned(),
+        }
+    }
+
+    /// Returns the refusal of a release of the second job, whose places in the file come after this number of others.
+    fn unfit(&self, unfit: &UnfitJob, others: usize) -> RunError {
+        let place = unfit.field().strip_prefix("release[").and_then(|rest| rest.split_once(']'));
+        let own = place
+            .and_then(|(number, rest)| Some((number.parse::<usize>().ok()?.checked_sub(others + 1)?, rest)));
+        let Some((at, rest)) = own else { return unfit.clone().into() };
+        let values = at.checked_sub(2).and_then(|at| self.values.get(at));
+        if let Some((values, rest)) = values.zip(rest.strip_prefix(".quantile")) {
+            return RunError::configuration(format!(
+                "{}{rest}: {}, for {OPTION}",
+                values.place,
+                unfit.message()
+            ));
+        }
+        RunError::configuration(format!(
+            "{OPTION}: found {} of the budget, which is too small a part for {}; give a larger one",
+            shown(self.share),
+            self.what(at)
+        ))
+    }
+
+    /// Returns a message about the second job in other words.
+    fn of(&self, message: &str) -> String {
+        let EstimateWords { job, version, share, values } = self;
+        let is_opened = format!("version: job {job}{SUFFIX} has opened ");
+        if message.starts_with(&is_opened) {
+            return format!(
+                "{OPTION}: version {version} of job {job} has another estimate already, of another part of the budget than {}, of other \
+                 records or values, or of another time; put back what it was, or give the job a new version, which pays for \
+                 another estimate",
+                shown(*share)
+            );
+        }
+        let mut message = message.to_owned();
+        for (at, own) in values.iter().enumerate() {
+            message = message.replace(&format!("release[{}].quantile", at + 3), &own.place);
+        }
+        match message.strip_prefix("--out") {
+            Some(rest) => format!("--estimate-out{rest}"),
+            None => message,
+        }
     }
 }
 

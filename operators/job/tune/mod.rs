@@ -26,6 +26,7 @@ use serde::{Serialize, Serializer};
 use super::config::{BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
 use super::log_shape::{EstimatedLog, LogShape};
 use super::plan::longer;
+use super::run::BudgetLeft;
 use super::unfit::UnfitJob;
 pub use edit::EditedJob;
 pub use estimate::{EstimateError, LogEstimate, StatedKeys};
@@ -43,11 +44,13 @@ pub struct TuningScope {
     pub shares: bool,
     /// True if windows may be longer.
     pub windows: bool,
+    /// The part of the budget that shares, if they may be changed, come to together at most: what is left of the account.
+    pub most: BudgetShare,
 }
 
 impl TuningScope {
     /// Bounds alone.
-    pub const BOUNDS: TuningScope = TuningScope { shares: false, windows: false };
+    pub const BOUNDS: TuningScope = TuningScope { shares: false, windows: false, most: BudgetShare::WHOLE };
 }
 
 /// The numbers that were found for a job.
@@ -64,6 +67,11 @@ pub struct Tuning {
     /// The estimate of which the log is made, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<EstimatedLog>,
+    /// The budget that is left for the job beside others, where its ledger was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<BudgetLeft>,
+    /// True if the shares come to less than before, for more is not left.
+    pub is_reduced: bool,
     /// The releases, in the order of the file.
     pub releases: Vec<TunedRelease>,
     /// The job with the chosen numbers.
@@ -147,6 +155,13 @@ pub struct SweptWindow {
     pub error: f64,
 }
 
+impl Tuning {
+    /// Adds the budget that is left for the job beside others, which the scope was chosen by.
+    pub fn beside(self, left: Option<BudgetLeft>) -> Tuning {
+        Tuning { left, ..self }
+    }
+}
+
 fn in_words<S: Serializer>(every: &Every, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(every)
 }
@@ -163,6 +178,9 @@ const SMALLER: f64 = 0.95;
 
 /// The error that a longer window is taken for.
 const LARGE: f64 = 0.1;
+
+/// A ten thousandth of the budget, in units of [`BudgetShare::parts`].
+const FINE_SHARE: u64 = BudgetShare::WHOLE.parts() / 10_000;
 
 /// The bound of a release: of keys, and of records of each.
 type KeysAndRecords = (Option<u32>, Option<u32>);
@@ -185,15 +203,17 @@ impl Job {
                 return Err(UnfitJob::new(place, "found no last window; give job.until"));
             }
         }
-        let mut tuned = self.clone();
+        let start = if scope.shares { self.within(shape, scope.most) } else { self.clone() };
+        let is_reduced = start.shares() < self.shares();
+        let mut tuned = start.clone();
         let mut swept: Vec<Vec<SweptWindow>> = vec![Vec::new(); self.releases.len()];
         if scope.windows {
             for (at, swept) in swept.iter_mut().enumerate() {
-                self.longer_windows((at, shape), &mut tuned, swept);
+                start.longer_windows((at, shape), &mut tuned, swept);
             }
         }
         let sweep =
-            |(at, release): (usize, &ReleaseSpec)| ReleaseSweep::of(self, (at, shape), release.clone());
+            |(at, release): (usize, &ReleaseSpec)| ReleaseSweep::of(&start, (at, shape), release.clone());
         let sweeps: Vec<Result<ReleaseSweep<'_>, &'static str>> =
             tuned.releases.iter().enumerate().map(sweep).collect();
         let known: Vec<Option<&ReleaseSweep<'_>>> = sweeps.iter().map(|sweep| sweep.as_ref().ok()).collect();
@@ -217,8 +237,8 @@ impl Job {
         for (at, (sweep, windows)) in sweeps.iter().zip(swept).enumerate() {
             let Some(release) = self.releases.get(at) else { continue };
             let present = match (sweep, &windows[..]) {
-                (Ok(sweep), []) => choice_of(sweep, release),
-                // The windows that were chosen may be others than the present ones.
+                (Ok(sweep), []) if !is_reduced => choice_of(sweep, release),
+                // The windows and the share that were chosen may be others than the present ones.
                 (Ok(_), _) => {
                     let now = ReleaseSweep::of(self, (at, shape), release.clone());
                     now.ok().and_then(|now| choice_of(&now, release))
@@ -251,8 +271,46 @@ impl Job {
         // What is written is read again and planned: a job file with it runs.
         tuned.fits()?;
         let name = self.name.as_str().to_owned();
-        let estimate = shape.estimate().cloned();
-        Ok(Tuning { name, rows: shape.rows(), people: shape.people(), estimate, releases, tuned })
+        let given = tuned.shares() as f64 / BudgetShare::WHOLE.parts() as f64;
+        let estimate = shape.estimate().map(|estimate| EstimatedLog { releases: given, ..estimate.clone() });
+        let (rows, people, left) = (shape.rows(), shape.people(), None);
+        Ok(Tuning { name, rows, people, estimate, left, is_reduced, releases, tuned })
+    }
+
+    /// Returns the job whose shares come to no more than this together: those of the releases that are tuned are reduced
+    /// by one factor. The shares stay where the others alone come to more.
+    fn within(&self, shape: &LogShape, most: BudgetShare) -> Job {
+        let (mut job, given) = (self.clone(), self.shares());
+        if given <= most.parts() {
+            return job;
+        }
+        let share = |release: &ReleaseSpec| match release.price {
+            PriceSpec::Share(share) => share.parts(),
+            PriceSpec::Cost(_) => 0,
+        };
+        let is_tuned = |(at, release): (usize, &ReleaseSpec)| {
+            ReleaseSweep::of(self, (at, shape), release.clone()).is_ok()
+        };
+        let is_tuned: Vec<bool> = self.releases.iter().enumerate().map(is_tuned).collect();
+        let tuned: u64 = self
+            .releases
+            .iter()
+            .zip(&is_tuned)
+            .filter(|(_, is)| **is)
+            .map(|(release, _)| share(release))
+            .sum();
+        let room = most.parts().saturating_sub(given - tuned);
+        for (release, _) in job.releases.iter_mut().zip(is_tuned).filter(|(_, is_tuned)| *is_tuned) {
+            let parts = u128::from(share(release)) * u128::from(room) / u128::from(tuned.max(1));
+            let parts = u64::try_from(parts).unwrap_or(0);
+            // Four digits are enough of a share that has them.
+            let rounded = parts / FINE_SHARE * FINE_SHARE;
+            let parts = if parts >= 100 * FINE_SHARE { rounded } else { parts };
+            if let Some(share) = shares::of_parts(parts) {
+                release.price = PriceSpec::Share(share);
+            }
+        }
+        job
     }
 
     /// Tries longer windows for a release, and gives it the shortest with which it errs by a tenth at most.

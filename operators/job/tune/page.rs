@@ -4,8 +4,23 @@ use std::fmt::{self, Display, Formatter};
 
 use super::{SweptBound, SweptShare, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
 use crate::job::plan::{line, percent};
+use crate::job::run::{BudgetLeft, rounded_down};
 
 impl Tuning {
+    /// Says what the shares come to, beside what is left for them.
+    fn shares_of(&self, left: &BudgetLeft) -> String {
+        let (given, most) = (self.tuned.shares(), left.parts());
+        let shown = rounded_down(given);
+        let most_shown = rounded_down(most);
+        match given {
+            _ if given > most => format!(
+                "{shown} together, which is more: the budget would refuse windows; give shares that come to at most {most_shown}"
+            ),
+            _ if self.is_reduced => format!("{shown} together, reduced to what is left"),
+            _ => format!("{shown} together"),
+        }
+    }
+
     /// Returns true if a number of the job file is another one than before.
     pub fn is_changed(&self) -> bool {
         self.releases.iter().any(TunedRelease::is_changed)
@@ -45,7 +60,7 @@ impl TunedChoice {
 
 impl Display for Tuning {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Tuning { name, rows, people, estimate, releases, .. } = self;
+        let Tuning { name, rows, people, estimate, left, releases, .. } = self;
         writeln!(f, "{name}, by a log of {rows} records of {people} people\n")?;
         if let Some(estimate) = estimate {
             writeln!(f, "estimate")?;
@@ -54,6 +69,15 @@ impl Display for Tuning {
             if let Some(doubt) = estimate.doubt() {
                 line(f, "", doubt)?;
             }
+            writeln!(f)?;
+        }
+        // What the estimate has paid is said already.
+        let is_said =
+            |left: &&BudgetLeft| estimate.is_some() && left.payers.len() == 1 && !left.has_former_versions;
+        if let Some(left) = left.as_ref().filter(|left| left.is_shared() && !is_said(left)) {
+            writeln!(f, "budget")?;
+            line(f, "paid", &left.to_string())?;
+            line(f, "shares", &self.shares_of(left))?;
             writeln!(f)?;
         }
         for release in releases {

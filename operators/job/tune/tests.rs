@@ -224,7 +224,7 @@ fn the_mean_error_is_nearly_the_least() {
     }
 }
 
-const BOUNDS: TuningScope = TuningScope { shares: false, windows: false };
+const BOUNDS: TuningScope = TuningScope::BOUNDS;
 const BOTH: TuningScope = TuningScope { shares: true, ..BOUNDS };
 
 /// Tunes a job file of the directory `config` by a log that is made up.

@@ -192,7 +192,7 @@ fn an_estimate_is_charged_once() {
     fs::remove_file(&first.file).unwrap();
     is_same(&scene.job, "without its file");
     let shape = LogShape::estimated(&scene.job, first.clone(), StatedKeys::default()).unwrap();
-    let tuning = scene.job.tune(&shape, TuningScope { shares: true, windows: false }).unwrap();
+    let tuning = scene.job.tune(&shape, TuningScope { shares: true, ..TuningScope::BOUNDS }).unwrap();
     assert!(tuning.is_changed());
     is_same(&tuning.tuned, "tuned");
     // Another part is another release, which needs another version; it is charged beside the first.
@@ -223,7 +223,9 @@ fn a_spent_budget_pays_for_nothing() {
     let spent = scene.spent_on(0);
     for part in ["0.1", "0.08"] {
         match scene.run(&all, part) {
-            Err(EstimateError::Budget(message)) => assert!(message.contains("would be refused"), "{message}"),
+            Err(EstimateError::Budget(message)) => {
+                assert!(message.starts_with("--estimate: found "), "{message}")
+            }
             other => panic!("{other:?}"),
         }
         assert_eq!((scene.rows().len(), scene.spent_on(0)), (0, spent), "{part}");
@@ -338,7 +340,7 @@ fn judged(job: &Job, tuned: &Job, truth: &LogShape) -> (Vec<(String, f64, f64)>,
         }
         found.push((release.name.to_string(), own, least));
     }
-    let by_truth = job.tune(truth, TuningScope { shares: true, windows: false }).unwrap();
+    let by_truth = job.tune(truth, TuningScope { shares: true, ..TuningScope::BOUNDS }).unwrap();
     let chosen = by_truth.releases.iter().filter_map(|release| Some(release.chosen.as_ref()?.error));
     let best = chosen.sum::<f64>() / found.len() as f64;
     let own = found.iter().map(|(_, own, _)| *own).sum::<f64>() / found.len() as f64;
@@ -348,7 +350,7 @@ fn judged(job: &Job, tuned: &Job, truth: &LogShape) -> (Vec<(String, f64, f64)>,
 /// Checks that the bounds that an estimate finds err at most by this factor more than the best, and that the
 /// mean error is at most by it above that by the truth.
 fn is_near(job: &Job, shape: &LogShape, truth: &LogShape, most: f64) {
-    let tuning = job.tune(shape, TuningScope { shares: true, windows: false }).unwrap();
+    let tuning = job.tune(shape, TuningScope { shares: true, ..TuningScope::BOUNDS }).unwrap();
     let (found, [own, best]) = judged(job, &tuning.tuned, truth);
     assert!(!found.is_empty());
     for (name, own, least) in found {
@@ -425,7 +427,7 @@ fn a_job_file_says_what_its_estimate_has_paid() {
     let written = usual();
     let scene = Scene::new(&written);
     let shape = scene.estimate(&scene.job, "0.1").run(Replay::default()).unwrap();
-    let tuning = scene.job.tune(&shape, TuningScope { shares: true, windows: false }).unwrap();
+    let tuning = scene.job.tune(&shape, TuningScope { shares: true, ..TuningScope::BOUNDS }).unwrap();
     let path = scene.scratch.directory().join("job.toml");
     let crate::job::EditedJob::Text(edited) = tuning.edited(&path, &written) else { panic!("no text") };
     let line = edited.lines().find(|line| line.trim_start().starts_with("budget = ")).unwrap();
