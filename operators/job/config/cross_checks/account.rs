@@ -1,0 +1,128 @@
+//! The budget account that the tables of a job file state together, and the costs that it counts.
+
+use super::Tables;
+use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
+use crate::invalid::Invalid;
+use crate::job::config::every::{self, Every};
+use crate::job::config::node::{ConfigNode, TableNode};
+use crate::job::config::privacy::Protected;
+use crate::job::config::release::{CostSpec, ReleaseSpec};
+use crate::job::release_plan::largest_fitting_cost;
+use crate::ledger::AccountSpec;
+
+/// Returns the budget account that all tables state together.
+pub(super) fn stated(
+    root: &TableNode<'_>,
+    tables: &Tables<'_>,
+    nodes: &[ConfigNode<'_>],
+) -> Option<AccountSpec> {
+    let windows = common_window_bound(tables, nodes)?;
+    let privacy = tables.privacy;
+    let place = root.node("privacy")?;
+    let charged = tables.releases.iter().any(ReleaseSpec::charges_delta) || !tables.asks.is_empty();
+    let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
+    let promise = windows.map_or(privacy.promise, Promise::Windows);
+    let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);
+    place.accept(stated.and_then(|account| match privacy.privacy_unit.person_identity() {
+        Some(person) => account.with_person(&person),
+        None => Ok(account),
+    }))
+}
+
+/// Returns the one number of windows in which all releases count a person, if they state one; the outer
+/// `None` means that the releases disagree.
+///
+/// A ledger has one budget account for the job: with a number of windows it holds reservations, each for all
+/// windows of a release, and without one it holds the windows themselves. So either every release reserves,
+/// or none does.
+#[expect(
+    clippy::option_option,
+    reason = "whether there is a number, and whether the releases agree, are two things"
+)]
+fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
+    let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
+    let stated = tables.releases.iter().find_map(of_windows);
+    let Some(stated) = stated else { return Some(None) };
+    let mut agree = true;
+    for (node, release) in nodes.iter().zip(tables.releases) {
+        let place = node.descendant(&["bound", "windows"]);
+        if release.running.is_some() {
+            every::refuse_window_bounds(node);
+            agree = false;
+            continue;
+        }
+        match release.bound.windows {
+            Some(_) if tables.privacy.privacy_unit == Protected::Record => {
+                place.conflict::<()>(
+                    "windows of a person beside unit = \"record\"",
+                    "no windows: a record is in those that hold its time",
+                );
+                agree = false;
+            }
+            Some(_) if tables.privacy.promise != Promise::Lifetime => {
+                let remedy = "no windows: under this promise each span of time pays for itself";
+                place.conflict::<()>("windows beside a promise about spans of time", remedy);
+                agree = false;
+            }
+            // A release that states a number is refused above.
+            None if tables.privacy.promise != Promise::Lifetime
+                || tables.privacy.privacy_unit == Protected::Record => {}
+            // A release with a single window reserves that one.
+            None if release.every == Every::All => {}
+            Some(windows) if windows == stated => {}
+            other => {
+                let found = other.map_or("no number of windows", |_| "another number of windows");
+                let remedy = format!(
+                    "windows = {stated}, as in the first release that says it: an account has one number"
+                );
+                place.conflict::<()>(found, remedy);
+                agree = false;
+            }
+        }
+    }
+    agree.then_some(Some(stated))
+}
+
+/// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.
+pub(super) fn check_cost(
+    place: &ConfigNode<'_>,
+    words: &CostSpec,
+    windows: Option<u32>,
+    account: &AccountSpec,
+) -> Option<()> {
+    let amount = place.accept(cost_in_account_currency(words, account))?;
+    let cost = ReleaseCost::new(account.neighbours(), amount.clone());
+    place.accept(account.counts(&cost))?;
+    let times = windows.unwrap_or(1).into();
+    if amount.times(times).is_ok_and(|all| all.within(account.cap())) {
+        return Some(());
+    }
+    let found = match times {
+        1 => "a cost above the whole budget".to_owned(),
+        windows => format!("a cost of which {windows} windows are above the whole budget"),
+    };
+    let fits = largest_fitting_cost(words, &amount, times, account.cap());
+    place.conflict(found, fits.map_or("a larger budget".to_owned(), |fits| format!("at most {{ {fits} }}")))
+}
+
+/// Returns the cost in the account's currency, rounded up.
+pub(in crate::job::config) fn cost_in_account_currency(
+    words: &CostSpec,
+    account: &AccountSpec,
+) -> Result<PrivacyCost, Invalid> {
+    let delta =
+        words.delta.as_ref().map_or(Ok(BudgetUnits::ZERO), |delta| BudgetUnits::at_least("delta", delta))?;
+    let own = match (&words.epsilon, &words.rho) {
+        (Some(epsilon), _) => PrivacyCost::Pure { epsilon: BudgetUnits::at_least("epsilon", epsilon)? },
+        (None, rho) => {
+            let rho = rho.as_ref().map_or(Ok(BudgetUnits::ZERO), |rho| BudgetUnits::at_least("rho", rho))?;
+            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
+        }
+    };
+    // The noise has its own cost, and partition selection charges its delta beside it.
+    Ok(match own.in_currency_of(account.cap())? {
+        // The noise that is priced here satisfies zCDP at every order.
+        PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
+        other => other,
+    })
+}
