@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use discreet::dataflow::{Clock, SystemClock};
 use discreet::job::config::{JOB_FIELDS, JobField, RecordFormat, SourcePlace, declare_fields};
+use discreet::job::plan::Planned;
 use discreet::job::{BudgetLeft, Job, LogShape, Survey};
 use serde_json::json;
 
@@ -123,6 +124,7 @@ impl CheckArgs {
         }));
         page.extend(left.filter(BudgetLeft::is_shared).map(|left| format!("privacy.budget: {left}\n")));
         page.extend(unfinished.map(|unfinished| format!("`discreet replay` {}\n", unfinished.note())));
+        page.extend(plan.releases.iter().filter_map(first_week));
         page.extend(survey.map(|survey| survey.to_string()));
         page.extend(written);
         page.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
@@ -160,6 +162,12 @@ impl CheckArgs {
         fs::write(&self.config, declared).map_err(refused)?;
         Ok(format!("wrote the {} fields of the sample into {config}\n", names.len()))
     }
+}
+
+/// Returns the beginning of the first window of a release in a line, where windows are weeks.
+fn first_week(release: &Planned) -> Option<String> {
+    let (from, weekday) = (release.windows.from.as_ref()?, release.windows.weekday?);
+    Some(format!("{}: the first week begins on {weekday}, at {from}\n", release.name))
 }
 
 /// Returns true for a named pipe that may be read, which is not opened: that would wait for a writer, and a writer that

@@ -143,8 +143,8 @@ impl RunReport {
         log::note(&format!("wrote {path}"));
         if let (ReportForm::Charts, left_out @ [_, ..]) = (self.form, &self.report.left_out_of_svg()[..]) {
             let is = if left_out.len() == 1 { "is" } else { "are" };
-            log::note(&format!(
-                "note: {path}: a picture has the first releases, and {} {is} not in it; --report FILE.html has all",
+            warn(&format!(
+                "{path}: a picture has the first releases, and {} {is} not in it; --report FILE.html has all",
                 left_out.join(", ")
             ));
         }

@@ -310,4 +310,4 @@ pub use release::{StatisticSchedule, Title, WindowStatistic};
 pub(crate) use spill::SpillSpace;
 #[cfg(test)]
 pub(crate) use windows::ClockReading;
-pub use windows::{BelievedTime, Calendar, Clock, ClockEvent, GuardedClock, Schedule, SystemClock};
+pub use windows::{BelievedTime, Calendar, Clock, ClockEvent, GuardedClock, Schedule, SystemClock, Weekday};

@@ -419,3 +419,28 @@ fn people_of_overlapping_windows_have_a_cheaper_form() {
     let (code, page, error) = discreet(&["plan", &jobs.path("job.toml")]);
     assert!(code == 0 && !page.contains("windows overlap"), "{page}{error}");
 }
+
+// Refutes weeks that begin on Thursday without a word, and those of a stated day that begin on another.
+#[test]
+fn the_first_week_of_a_release_is_named() {
+    let jobs = Jobs::new("weeks", "quickstart.toml");
+    let job = jobs.path("job.toml");
+    let of = |every: &str| {
+        let text = std::fs::read_to_string(&job).unwrap();
+        let lines = text.lines().map(|line| if line.starts_with("every ") { every } else { line });
+        let text = lines.collect::<Vec<_>>().join("\n").replace("2026-01-02", "2026-04-02");
+        std::fs::write(&job, text).unwrap();
+        discreet(&["check", &job])
+    };
+    let (code, page, error) = of("every = \"1 week from Monday\"");
+    assert_eq!(code, 0, "{error}");
+    // 2026-01-01 is a Thursday.
+    assert!(page.contains("visits: the first week begins on Monday, at 2026-01-05T00:00:00Z\n"), "{page}");
+    let (_, page, _) = of("every = \"1 week\"");
+    assert!(page.contains("visits: the first week begins on Thursday, at 2026-01-01T00:00:00Z\n"), "{page}");
+    assert!(!of("every = \"1 day\"").1.contains("first week"));
+    let (code, _, error) = of("every = \"1 week from Munday\"");
+    assert!(code == 78 && error.contains("did you mean Monday?"), "{error}");
+    let (code, _, error) = of("every = \"1 week from Monday\"\nover = \"2 weeks from Monday\"");
+    assert!(code == 78 && error.contains("a day on which a length begins"), "{error}");
+}

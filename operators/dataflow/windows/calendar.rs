@@ -32,7 +32,53 @@ pub struct Calendar {
     each: u32,
     /// The number of units that a window spans.
     over: u32,
+    /// The number of the unit from which they are counted: of days, that of a weekday of January 1970.
+    first: i64,
     zone: String,
+}
+
+/// A day of the week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Weekday {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
+impl Weekday {
+    /// All of them, from Monday on.
+    pub const ALL: [Weekday; 7] = [
+        Weekday::Monday,
+        Weekday::Tuesday,
+        Weekday::Wednesday,
+        Weekday::Thursday,
+        Weekday::Friday,
+        Weekday::Saturday,
+        Weekday::Sunday,
+    ];
+
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Weekday::Monday => "Monday",
+            Weekday::Tuesday => "Tuesday",
+            Weekday::Wednesday => "Wednesday",
+            Weekday::Thursday => "Thursday",
+            Weekday::Friday => "Friday",
+            Weekday::Saturday => "Saturday",
+            Weekday::Sunday => "Sunday",
+        }
+    }
+
+    /// Returns the number of days from 1970-01-01, a Thursday, until the first of these days.
+    fn after_epoch(self) -> i64 {
+        (self as i64 - Weekday::Thursday as i64).rem_euclid(7)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +112,12 @@ impl Calendar {
         Calendar::of(CalendarStep::Day, count)
     }
 
+    /// Windows of this number of weeks, which begin on this day of the week. They are counted from the first such day of 1970, so that weeks
+    /// from Thursday are [days(7)](Calendar::days).
+    pub fn weeks(count: u32, from: Weekday) -> Calendar {
+        Calendar { first: from.after_epoch(), ..Calendar::days(count.saturating_mul(7)) }
+    }
+
     /// Sets the number of units that a window spans, 1 by default; a window starts with each unit, so they
     /// overlap.
     #[must_use]
@@ -80,7 +132,7 @@ impl Calendar {
     }
 
     fn of(unit: CalendarStep, each: u32) -> Calendar {
-        Calendar { unit, each, over: 1, zone: Zone::utc().name().to_owned() }
+        Calendar { unit, each, over: 1, first: 0, zone: Zone::utc().name().to_owned() }
     }
 
     /// Returns the number of starts between a window's start and its end.
@@ -95,7 +147,9 @@ impl Calendar {
             CalendarStep::Month => "months",
             CalendarStep::Day => "days",
         };
-        format!("{long} {unit} every {each} in {}", self.zone)
+        // What is counted from 1970-01-01 is described as before there was another day.
+        let first = if self.first == 0 { String::new() } else { format!(" from day {}", self.first) };
+        format!("{long} {unit} every {each} in {}{first}", self.zone)
     }
 
     /// Returns the calendar, with its zone as the database spells it; and the times at which its windows
@@ -108,7 +162,7 @@ impl Calendar {
         local_day(&rules, "until", last)?;
         let each = i64::from(self.each);
         let mut starts = Vec::new();
-        let mut number = self.unit.number(before).div_euclid(each) * each;
+        let mut number = (self.unit.number(before) - self.first).div_euclid(each) * each + self.first;
         while let Some(start) = self.unit.first_day(number).and_then(|day| midnight(&rules, day)) {
             if start > last {
                 break;

@@ -4,7 +4,7 @@ mod calendar;
 mod clock;
 mod schedule;
 
-pub use calendar::Calendar;
+pub use calendar::{Calendar, Weekday};
 #[cfg(test)]
 pub(crate) use clock::ClockReading;
 pub use clock::{BelievedTime, Clock, ClockEvent, GuardedClock, SystemClock};

@@ -7,6 +7,7 @@ use super::node::{ConfigNode, TableNode};
 use super::release::ReleaseSpec;
 use super::span::{fixed, split};
 use crate::accounting::running::Strategy;
+use crate::dataflow::Weekday;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::statistics::NoiseKind;
 use crate::time::{Span, in_words};
@@ -28,8 +29,10 @@ pub enum Every {
 pub enum CalendarUnit {
     /// A day, from midnight to midnight.
     Day,
-    /// Seven days.
+    /// Seven days, from Thursday on, as 1970-01-01 was one.
     Week,
+    /// Seven days, from another day on.
+    WeekFrom(Weekday),
     /// A month, from its first day to the first day of the next.
     Month,
     /// Twelve months.
@@ -40,11 +43,13 @@ pub enum CalendarUnit {
 const SHORTEST: i64 = 1_000_000;
 /// The longest window, ten years: a policy against a mistaken unit.
 const LONGEST_DAYS: i64 = 3_653;
+/// The words between weeks and the day on which they begin.
+const FROM: &str = " from ";
 const DAY: i64 = 86_400_000_000;
 const HOUR: u64 = 3_600_000_000;
 
 impl Every {
-    /// Reads `10m`, `1 day`, `1 month`, `all`.
+    /// Reads `10m`, `1 day`, `1 week from Monday`, `1 month`, `all`.
     ///
     /// # Errors
     ///
@@ -54,11 +59,25 @@ impl Every {
             return Ok(Every::All);
         }
         let refuse = |kind, remedy: &'static str| Invalid::new("every", kind, remedy);
-        let remedy = "\"all\", or a whole number and a unit, such as \"10m\" or \"1 month\"";
+        let remedy =
+            "\"all\", or a whole number and a unit, such as \"10m\", \"1 week from Monday\" or \"1 month\"";
+        let (text, day) = match text.split_once(FROM) {
+            Some((weeks, day)) => {
+                let named = Weekday::ALL.into_iter().find(|weekday| weekday.name() == day);
+                (weeks, Some(named.ok_or_else(|| refuse(InvalidKind::Malformed, remedy))?))
+            }
+            None => (text, None),
+        };
         let (count, word) = split(text).map_err(|refused| refuse(refused.kind(), remedy))?;
+        if day.is_some() && !matches!(word, "w" | "week" | "weeks") {
+            return Err(refuse(InvalidKind::Malformed, remedy));
+        }
         let (unit, longest) = match word {
             "d" | "day" | "days" => (CalendarUnit::Day, LONGEST_DAYS),
-            "w" | "week" | "weeks" => (CalendarUnit::Week, LONGEST_DAYS / 7),
+            "w" | "week" | "weeks" => match day.filter(|day| *day != Weekday::Thursday) {
+                Some(day) => (CalendarUnit::WeekFrom(day), LONGEST_DAYS / 7),
+                None => (CalendarUnit::Week, LONGEST_DAYS / 7),
+            },
             "month" | "months" => (CalendarUnit::Month, 120),
             "year" | "years" => (CalendarUnit::Year, 10),
             _ => {
@@ -106,11 +125,15 @@ impl fmt::Display for Every {
             Every::Calendar(count, unit) => {
                 let word = match unit {
                     CalendarUnit::Day => "day",
-                    CalendarUnit::Week => "week",
+                    CalendarUnit::Week | CalendarUnit::WeekFrom(_) => "week",
                     CalendarUnit::Month => "month",
                     CalendarUnit::Year => "year",
                 };
-                write!(f, "{count} {word}{}", if *count == 1 { "" } else { "s" })
+                write!(f, "{count} {word}{}", if *count == 1 { "" } else { "s" })?;
+                match unit {
+                    CalendarUnit::WeekFrom(day) => write!(f, "{FROM}{}", day.name()),
+                    _ => Ok(()),
+                }
             }
             Every::Span(span) => {
                 let length = span.as_microseconds().unsigned_abs();
@@ -128,7 +151,7 @@ impl CalendarUnit {
     fn times(self, count: u32) -> (CalendarUnit, u64) {
         match self {
             CalendarUnit::Day => (CalendarUnit::Day, count.into()),
-            CalendarUnit::Week => (CalendarUnit::Day, u64::from(count) * 7),
+            CalendarUnit::Week | CalendarUnit::WeekFrom(_) => (CalendarUnit::Day, u64::from(count) * 7),
             CalendarUnit::Month => (CalendarUnit::Month, count.into()),
             CalendarUnit::Year => (CalendarUnit::Month, u64::from(count) * 12),
         }
@@ -278,9 +301,22 @@ mod tests {
 
     #[test]
     fn a_printed_value_is_read_again() {
-        for text in ["all", "10 minutes", "1 day", "2 weeks", "1 month", "10 years", "90 seconds", "1 hour"] {
+        for text in [
+            "all",
+            "10 minutes",
+            "1 day",
+            "2 weeks",
+            "1 week from Monday",
+            "3 weeks from Sunday",
+            "1 month",
+            "10 years",
+            "90 seconds",
+            "1 hour",
+        ] {
             assert_eq!(every(text).to_string(), text);
         }
+        // Weeks begin on Thursday where nothing is said.
+        assert_eq!(every("1 week from Thursday"), every("1 week"));
         for text in ["24h", "48h", "36h", "90m", "1500ms", "87672 h"] {
             assert_eq!(every(&every(text).to_string()), every(text));
         }
@@ -302,6 +338,13 @@ mod tests {
             ("monthly", InvalidKind::Malformed),
             ("", InvalidKind::Malformed),
             ("All", InvalidKind::Malformed),
+            ("1 day from Monday", InvalidKind::Malformed),
+            ("7 days from Monday", InvalidKind::Malformed),
+            ("1h from Monday", InvalidKind::Malformed),
+            ("1 week from monday", InvalidKind::Malformed),
+            ("1 week from", InvalidKind::Malformed),
+            ("0 weeks from Monday", InvalidKind::Zero),
+            ("522 weeks from Monday", InvalidKind::TooLarge),
         ] {
             assert_eq!(Every::parse(text).map_err(|refused| refused.kind()), Err(kind), "{text}");
         }
@@ -316,6 +359,8 @@ mod tests {
             ("3 months", "1 month", Some(3)),
             ("1 year", "1 month", Some(12)),
             ("2 weeks", "1 day", Some(14)),
+            ("4 weeks", "1 week from Monday", Some(4)),
+            ("14 days", "1 week from Monday", Some(2)),
             ("1h", "10m", Some(6)),
             ("10m", "10m", Some(1)),
             ("10m", "1h", None),

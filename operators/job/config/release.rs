@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use super::every;
-use super::every::Every;
 use super::every::RunningSpec;
+use super::every::{CalendarUnit, Every};
 use super::mistake::{MistakeDetail, listed};
 use super::node::{ConfigNode, TableNode};
 use super::number::BudgetShare;
 use super::span::unit_words;
 use crate::accounting::Budget;
 use crate::accounting::running::WIDTH;
+use crate::dataflow::Weekday;
 use crate::decimal::Decimal;
 use crate::job::MistakeKind;
 use crate::job::condition::Condition;
@@ -169,7 +170,8 @@ fn noise(node: &ConfigNode<'_>, statistic: Option<&StatisticSpec>) -> Option<Noi
 }
 
 pub(super) fn every(node: ConfigNode<'_>) -> Option<Every> {
-    node.accept_words(Every::parse(node.text()?), &unit_words(&["all"]))
+    let words: Vec<&str> = ["all", "from"].into_iter().chain(Weekday::ALL.map(Weekday::name)).collect();
+    node.accept_words(Every::parse(node.text()?), &unit_words(&words))
 }
 
 /// The most windows of one release that contain one moment.
@@ -180,6 +182,10 @@ const MOST_OVERLAPS: u64 = 1_000;
 fn every_over(step: Option<Every>, runs: bool) -> impl FnOnce(ConfigNode<'_>) -> Option<Every> {
     move |node| {
         let over = every(node.clone())?;
+        if matches!(over, Every::Calendar(_, CalendarUnit::WeekFrom(_))) {
+            return node
+                .conflict("a day on which a length begins", "the length alone: windows begin as every says");
+        }
         match over.over(step?) {
             Some(1..=MOST_OVERLAPS) => Some(over),
             Some(1..=WIDTH) if runs => Some(over),

@@ -55,6 +55,7 @@ impl PlannedAsk {
                     schedule.window(0).map(|window| window.start()),
                     Some(plan.life.end()).filter(|_| bounded),
                 ),
+                weekday: PlannedWindows::weekday(ask.every),
             },
             records: ask.per_key.unwrap_or(1).into(),
             answers: ask.answers,

@@ -242,7 +242,7 @@ pub(in crate::job) fn longer(release: &ReleaseSpec) -> Vec<Every> {
         Every::Calendar(count, unit) => {
             let days = match unit {
                 CalendarUnit::Day => 1,
-                CalendarUnit::Week => 7,
+                CalendarUnit::Week | CalendarUnit::WeekFrom(_) => 7,
                 CalendarUnit::Month => 30,
                 CalendarUnit::Year => 365,
             };
@@ -261,8 +261,13 @@ pub(in crate::job) fn percent(error: f64) -> String {
     format!("{}%", short((error * 1000.0).round() / 10.0))
 }
 
-/// Describes the expected error; `ranked` if it is of ranks.
-pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> String {
+/// Describes the expected error; `ranked` if it is of ranks, and beside the size that it is of, unless that is the number itself.
+pub(super) fn described(
+    expected: &ExpectedError,
+    units: &str,
+    ranked: bool,
+    error_is_of: Option<&str>,
+) -> String {
     let ExpectedError { people, found_among, error, unconditional, changes, keys } = expected;
     let all = if *unconditional { ", if its where keeps every record" } else { "" };
     let by_sample = keys.as_ref().map_or(String::new(), |keys| format!("; {}", keys.described(units)));
@@ -282,8 +287,13 @@ pub(super) fn described(expected: &ExpectedError, units: &str, ranked: bool) -> 
     };
     let of = if ranked { "a rank that is off by" } else { "an error of" };
     let mut text = match error {
-        1.0.. => format!("mostly noise: with {cell}, {of} {} of it", percent(*error)),
-        _ => format!("{cell}: {of} {}", percent(*error)),
+        1.0.. => {
+            format!("mostly noise: with {cell}, {of} {} of {}", percent(*error), error_is_of.unwrap_or("it"))
+        }
+        _ => {
+            let beside = error_is_of.map_or(String::new(), |beside| format!(" of {beside}"));
+            format!("{cell}: {of} {}{beside}", percent(*error))
+        }
     };
     text += &by_sample;
     for (place, PlannedChange { change, error }) in changes.iter().enumerate() {
@@ -387,7 +397,7 @@ mod tests {
         let job = job(&found, "epsilon = 1, delta = 1e-6");
         let said = |people: u64| {
             let expected = job.expected_errors(20 * people, people).unwrap().remove(0);
-            described(&expected, "people", false)
+            described(&expected, "people", false, None)
         };
         assert!(said(10).starts_with("no key is found: one needs "), "{}", said(10));
         assert!(
@@ -421,9 +431,9 @@ mod tests {
     fn a_condition_is_said_to_keep_all() {
         let filtered = format!("{COUNT}\nwhere = 'page != \"a\"'");
         let expected = job(&filtered, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
-        let said = described(&expected, "people", false);
+        let said = described(&expected, "people", false, None);
         assert!(said.contains(" people in a cell, if its where keeps every record"), "{said}");
         let all = job(COUNT, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
-        assert!(!described(&all, "people", false).contains("where"));
+        assert!(!described(&all, "people", false, None).contains("where"));
     }
 }

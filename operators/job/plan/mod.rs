@@ -34,6 +34,7 @@ pub use replay::ReplayMemory;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub(in crate::job) use page::statistic as described_statistic;
 use serde::Serialize;
 
 use super::UnfinishedWindows;
@@ -217,6 +218,7 @@ fn planned(
             until: last.and_then(moment),
             count: schedule.is_bounded().then(|| schedule.count()),
             leaves_out: PlannedWindows::leave_out(job, first, last),
+            weekday: PlannedWindows::weekday(release.every),
         },
         bound: page::bound(job, release),
         keys,
@@ -224,6 +226,7 @@ fn planned(
         // The cast saturates, so the result is at most 2^64 - 1.
         expected: None,
         people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
+        error_is_of: statistic.error_is_of(),
         near: statistic.optimality(settled, &offer.cost),
         running: parts::planned_running(settled, offer),
         noise,

@@ -90,14 +90,18 @@ impl Plan {
         line(f, "noise", &noises.join("; "))?;
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
-        let tenth = if ranked { "a rank that is off by a tenth of them" } else { "an error of a tenth" };
+        let tenth = match &release.error_is_of {
+            _ if ranked => "a rank that is off by a tenth of them".to_owned(),
+            Some(of) => format!("an error of a tenth of {of}"),
+            None => "an error of a tenth".to_owned(),
+        };
         let error = match needed {
             0 => format!("any number in a cell for {tenth}"),
             _ => format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10)),
         };
         line(f, units, &error)?;
         if let Some(expected) = &release.expected {
-            line(f, "expected", &described(expected, units, ranked))?;
+            line(f, "expected", &described(expected, units, ranked, release.error_is_of.as_deref()))?;
         }
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;
@@ -217,7 +221,7 @@ impl Plan {
 }
 
 fn windows(windows: &PlannedWindows) -> String {
-    let PlannedWindows { every, over, from, until, count, leaves_out } = windows;
+    let PlannedWindows { every, over, from, until, count, leaves_out, .. } = windows;
     let size = over.as_ref().map_or(String::new(), |over| format!(" over {over}"));
     let when = match (from, until) {
         (Some(from), Some(until)) => format!(", from {from} to {until}"),
@@ -226,7 +230,9 @@ fn windows(windows: &PlannedWindows) -> String {
     };
     let mut when = when;
     if every.ends_with("week") || every.ends_with("weeks") {
-        when += "; a week begins on a Thursday, as 1970-01-01 was";
+        when += &format!(
+            "; a week begins on a Thursday, as 1970-01-01 was: every = \"{every} from Monday\" for others"
+        );
     }
     if *leaves_out {
         when +=
@@ -378,7 +384,7 @@ pub(in crate::job) fn line(f: &mut Formatter<'_>, name: &str, text: &str) -> fmt
 // The parts of a plan that are text.
 
 /// Describes the statistic of a window, or of several.
-pub(super) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
+pub(in crate::job) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
     let unit = if job.privacy.privacy_unit == Protected::Record { "record" } else { "person" };
     let text = release.statistic.as_statistic().describe(unit);
     let text = match &release.condition {
@@ -483,10 +489,15 @@ mod tests {
         let of = |every: &str, leaves_out| {
             let (from, until) = (Some("2026-03-05T00:00:00Z".to_owned()), None);
             let every = every.to_owned();
-            windows(&PlannedWindows { every, over: None, from, until, count: Some(8), leaves_out })
+            let (over, weekday) = (None, None);
+            windows(&PlannedWindows { every, over, from, until, count: Some(8), leaves_out, weekday })
         };
         assert_eq!(of("1 day", false), "every 1 day: 8, from 2026-03-05T00:00:00Z on");
-        assert!(of("1 week", false).ends_with("; a week begins on a Thursday, as 1970-01-01 was"));
+        assert!(
+            of("1 week", false)
+                .contains("; a week begins on a Thursday, as 1970-01-01 was: every = \"1 week from Monday\"")
+        );
+        assert!(!of("1 week from Monday", false).contains("Thursday"));
         assert!(of("1 day", true).ends_with("is in no whole window, and is not released"));
     }
 }

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use super::expected::ExpectedError;
 use crate::accounting::running::Strategy;
-use crate::dataflow::Schedule;
-use crate::job::config::{Every, Job, Protected, ReleaseSpec};
+use crate::dataflow::{Schedule, Weekday};
+use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
 use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
@@ -54,6 +54,9 @@ pub struct Planned {
     /// The number of people in a cell with which nine tenths of all errors are below a tenth, if each person
     /// has one record, and half of the most that counts. Below a tenth of that number a cell is mostly noise.
     pub people_for_a_tenth: u64,
+    /// What an error is stated beside, with its size in the unit of the release; nothing where it is the number itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_is_of: Option<String>,
     /// The expected error, where the size of the log was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedError>,
@@ -138,9 +141,21 @@ pub struct PlannedWindows {
     pub count: Option<u64>,
     /// True if some of the time from `job.from` until `job.until` is in none of them: a part of a window is not released.
     pub leaves_out: bool,
+    /// The day of the week on which the first window begins in the zone of the source, where windows are weeks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weekday: Option<&'static str>,
 }
 
 impl PlannedWindows {
+    /// Returns the day of the week on which windows of weeks begin.
+    pub(super) fn weekday(every: Every) -> Option<&'static str> {
+        match every {
+            Every::Calendar(_, CalendarUnit::Week) => Some(Weekday::Thursday.name()),
+            Every::Calendar(_, CalendarUnit::WeekFrom(day)) => Some(day.name()),
+            _ => None,
+        }
+    }
+
     /// Returns true if windows from and until these moments leave out some of the time of a job.
     pub(super) fn leave_out(job: &Job, from: Option<Time>, until: Option<Time>) -> bool {
         let before = job.from.zip(from).is_some_and(|(job, first)| job < first);

@@ -199,6 +199,7 @@ pub(crate) fn schedule(
             let calendar = match unit {
                 CalendarUnit::Day => Calendar::days(count),
                 CalendarUnit::Week => Calendar::days(count.saturating_mul(7)),
+                CalendarUnit::WeekFrom(day) => Calendar::weeks(count, day),
                 CalendarUnit::Month => Calendar::months(count),
                 CalendarUnit::Year => Calendar::months(count.saturating_mul(12)),
             };

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::dataflow::{KeyedAggregation, ProtectedUnit, RunError, Terms};
 use crate::invalid::Invalid;
+use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Mean, Mechanism, NoisyMeans};
 
@@ -68,6 +69,11 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         // A tenth of the range; the count contributes its own noise times the mean's distance from the
         // middle, half of that range at most.
         10.0 * (nth_interval(intervals, 0) / width + nth_interval(intervals, 1) / 2.0)
+    }
+
+    fn error_is_of(measure: &MeasureSpec) -> Option<String> {
+        let width = measure.high.to_f64() - measure.low.to_f64();
+        Some(format!("{}, the width of its range", short(width)))
     }
 
     fn answer_range(measure: &MeasureSpec) -> Option<(f64, f64)> {

@@ -15,6 +15,7 @@ use crate::accounting::PrivacyCost;
 use crate::dataflow::{Averaged, ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::config::{ConfigNode, ConfigNumber, list, text};
+use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
@@ -261,6 +262,15 @@ impl JobStatistic for MeansSpec {
                 }
             }
         }
+    }
+
+    fn error_is_of(&self) -> Option<String> {
+        let Some(widths) = self.bound.widths() else {
+            return Some("the standard deviation of the values".to_owned());
+        };
+        let widths: Vec<String> = widths.into_iter().map(short).collect();
+        let of = if widths.len() == 1 { "the width of its range" } else { "the widths of their ranges" };
+        Some(format!("{}, {of}", in_a_sentence(&widths)))
     }
 
     fn answer_ranges(&self) -> Vec<AnswerRange> {

@@ -91,6 +91,11 @@ pub(crate) trait MeasuredFunction<M>: Sized {
     /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth.
     fn people_for_a_tenth(measure: &M, intervals: &[f64]) -> f64;
 
+    /// Returns what its errors are stated beside, with its size; `None` if it is the number itself.
+    fn error_is_of(_measure: &M) -> Option<String> {
+        None
+    }
+
     /// Returns the range that it lies in whatever the records are, if there is one.
     fn answer_range(measure: &M) -> Option<(f64, f64)>;
 
@@ -180,6 +185,10 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
 
     fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
         F::people_for_a_tenth(&self.measure, intervals)
+    }
+
+    fn error_is_of(&self) -> Option<String> {
+        F::error_is_of(&self.measure)
     }
 
     fn numbers_of_one(&self, _: usize) -> u32 {

@@ -145,6 +145,11 @@ pub(crate) trait JobStatistic {
         10.0 * intervals.iter().copied().fold(0.0, f64::max)
     }
 
+    /// Returns what its errors are stated beside, with its size in the unit of the release; `None` if it is the number itself.
+    fn error_is_of(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the number of noised numbers that one released number is made of, which share what may be outside of their
     /// intervals.
     fn numbers_of_one(&self, noises: usize) -> u32 {

@@ -7,6 +7,7 @@ use super::prepared::NumberSensitivity;
 use super::{CellKey, ConfiguredNoise, MeasureSpec, PreparedStatistic, StatisticTerms};
 use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
+use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Mechanism, NoisyVariances, Variance};
 
@@ -68,6 +69,11 @@ impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
         let half = (measure.high.to_f64() - measure.low.to_f64()) / 2.0;
         // A tenth of the largest variance, with the mean half of the way from the middle of the range to an end.
         10.0 * (sum / half + squares / (half * half) + 0.75 * records)
+    }
+
+    fn error_is_of(measure: &MeasureSpec) -> Option<String> {
+        let half = (measure.high.to_f64() - measure.low.to_f64()) / 2.0;
+        Some(format!("{}, the largest variance in its range", short(half * half)))
     }
 
     fn answer_range(measure: &MeasureSpec) -> Option<(f64, f64)> {

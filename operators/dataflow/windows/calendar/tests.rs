@@ -48,6 +48,29 @@ fn longer_windows_are_aligned_to_1970() {
     assert_eq!(ticks(&Calendar::days(7), "1969-12-12", "1970-01-14"), times(&weeks));
 }
 
+// Refutes weeks that begin on another day than theirs, before 1970 or after it, in whatever zone.
+#[test]
+fn weeks_begin_on_their_day() {
+    let mondays = ["1969-12-15", "1969-12-22", "1969-12-29", "1970-01-05", "1970-01-12"];
+    assert_eq!(ticks(&Calendar::weeks(1, Weekday::Monday), "1969-12-12", "1970-01-14"), times(&mondays));
+    assert_eq!(
+        ticks(&Calendar::weeks(1, Weekday::Thursday), "1960-01-01", "1980-01-01"),
+        ticks(&Calendar::days(7), "1960-01-01", "1980-01-01")
+    );
+    let two = ["1969-12-22", "1970-01-05", "1970-01-19"];
+    assert_eq!(ticks(&Calendar::weeks(2, Weekday::Monday), "1969-12-12", "1970-01-20"), times(&two));
+    for (days, weekday) in Weekday::ALL.into_iter().enumerate() {
+        // 2026-06-01 is a Monday.
+        let starts = [1, 8].map(|first| format!("2026-06-{:02}", first + days));
+        let started = ticks(&Calendar::weeks(1, weekday), "2026-06-01", "2026-06-14");
+        assert_eq!(started, starts.map(|start| time(&start)), "{}", weekday.name());
+    }
+    let berlin = Calendar::weeks(1, Weekday::Monday).in_zone("Europe/Berlin");
+    // The clocks are set forward on 2026-03-29.
+    let expected = ["2026-03-22T23:00:00Z", "2026-03-29T22:00:00Z"];
+    assert_eq!(ticks(&berlin, "2026-03-20", "2026-04-01"), times(&expected));
+}
+
 #[test]
 fn a_window_over_several_months_starts_with_each() {
     let quarters = Calendar::months(1).over(3).in_zone("Europe/Berlin");
@@ -152,6 +175,10 @@ fn calendars_that_differ_are_described_differently() {
         Calendar::days(1).over(3),
         Calendar::days(1).in_zone("Europe/Berlin"),
         Calendar::days(1).in_zone("Europe/Paris"),
+        Calendar::days(7),
+        Calendar::weeks(1, Weekday::Monday),
+        Calendar::weeks(1, Weekday::Sunday),
+        Calendar::weeks(2, Weekday::Monday),
     ];
     let texts: std::collections::HashSet<_> =
         all.iter().map(|calendar| described(calendar.clone(), "2026-01-01", None)).collect();

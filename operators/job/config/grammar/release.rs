@@ -26,7 +26,10 @@ pub(super) const RELEASE: &[JobField] = &[
     field("release.every", "a length of time, or a word")
         .words(&["all"])
         .example("every = \"1 hour\"")
-        .means("The length of a window, from a second to ten years; \"all\" is one window over everything.")
+        .means(
+            "The length of a window, from a second to ten years; \"all\" is one window over everything. Weeks begin on Thursday, and \
+             on another day with \"1 week from Monday\".",
+        )
         .costs("More windows share the budget of a span, and each holds fewer people beside the same noise."),
     field("release.over", SPAN)
         .without("windows that follow each other")
