@@ -4,19 +4,23 @@
 //! A line is read by the one parser of lines, and its numbers are copied digit by digit. What a line does not
 //! say, such as its statistic, its account and its version, is added from the job file where there is one.
 
+mod cell;
+
 use std::fmt;
+
+use cell::{CellSentences, NumberOrigin};
 
 use super::Job;
 use super::config::{
     AskSpec, BoundSpec, Every, Missing, PriceSpec, Protected, ReleaseSpec, fixed_span, shell_quoted,
 };
+use super::plan::described_statistic;
+use super::statistics::ContributionKind;
 use crate::accounting::{Adjacency, PrivacyUnit, Promise, Relation};
 use crate::ledger::Name;
 use crate::mechanisms::queries::ReleasedAnswer;
-use crate::mechanisms::release_line::{
-    CellLine, CellNoise, LineError, LineKey, LineWindow, RankInterval, RefusedLine, ReleaseLine, Says,
-};
-use crate::time::{in_json, in_words};
+use crate::mechanisms::release_line::{CellLine, LineError, LineWindow, RefusedLine, ReleaseLine, Says};
+use crate::time::{Zone, ZoneRules, at, in_json, in_words};
 use crate::words::wrapped;
 
 /// The width of a page, in characters.
@@ -54,13 +58,13 @@ impl Explanation {
         let ask = job.and_then(|job| Some((job, ask_of(job, &read.release).ok()?)));
         let release = job.filter(|_| ask.is_none());
         let stated = release.map(|job| StatedRelease::find(job, &read.release)).transpose()?;
-        let mut page = Explanation::head(&read.release, read.window);
+        let mut page = Explanation::head(&read.release, read.window, job);
         if read.demo {
             page.add("demo", DEMO);
         }
         match &read.says {
             Says::Cell(cell) => {
-                page.cell(cell)?;
+                page.cell(cell, stated.as_ref())?;
                 page.stated(stated.as_ref());
                 page.not_promised(cell, stated.as_ref());
             }
@@ -81,10 +85,11 @@ impl Explanation {
         Ok(page)
     }
 
-    fn head(release: &str, window: LineWindow<'_>) -> Explanation {
+    fn head(release: &str, window: LineWindow<'_>, job: Option<&Job>) -> Explanation {
         let mut page = Explanation { parts: Vec::new() };
         page.add("release", release);
-        page.add("window", &window_in_words(window));
+        let local = job.and_then(|job| window_in_zone(window, &job.source.zone)).unwrap_or_default();
+        page.add("window", &format!("{}{local}", window_in_words(window)));
         page
     }
 
@@ -92,24 +97,15 @@ impl Explanation {
         self.parts.push((name, text.to_owned()));
     }
 
-    fn cell(&mut self, cell: &CellLine<'_>) -> Result<(), LineError> {
-        self.add("value", &value(cell));
-        self.add("interval", &interval(cell, LEFT_OUT_NOTHING));
-        self.add("noise", &cell.noise.iter().map(|law| noise(law, cell)).collect::<Vec<_>>().join(" "));
-        if !cell.covariance.is_empty() {
-            let each = cell.covariance.iter().map(|entry| {
-                let with = match &entry.with {
-                    LineKey::Number(number) => number.to_string(),
-                    other => format!("{:?}", other.text()),
-                };
-                format!(
-                    "with {with} {}, with noise of standard deviation {}",
-                    entry.value.get(),
-                    entry.scale.get()
-                )
-            });
-            let each = each.collect::<Vec<_>>().join("; ");
-            self.add("covariance", &format!("{each}. It costs nothing beside the mean."));
+    fn cell(&mut self, cell: &CellLine<'_>, stated: Option<&StatedRelease<'_>>) -> Result<(), LineError> {
+        let origin = stated
+            .map_or(NumberOrigin::Line, |stated| NumberOrigin::Release(stated.release, stated.unit_noun()));
+        let sentences = CellSentences { cell, origin };
+        self.add("value", &sentences.value());
+        self.add("interval", &sentences.interval());
+        self.add("noise", &sentences.noise());
+        if let Some(covariances) = sentences.covariances() {
+            self.add("covariance", &covariances);
         }
         self.promise(&cell.promise, cell.total.is_some())?;
         self.add("id", &format!("{}, the hash of account, job, version, release and window.", cell.id));
@@ -214,7 +210,8 @@ impl Explanation {
 
     fn not_promised(&mut self, cell: &CellLine<'_>, stated: Option<&StatedRelease<'_>>) {
         let mut text = String::new();
-        if cell.confidence != "1" {
+        let has_interval = cell.low.is_some() || cell.high.is_some();
+        if cell.confidence != "1" && has_interval {
             text += "The interval is about the noise of this one number: of many numbers, some are outside \
                  of theirs. ";
         }
@@ -229,7 +226,7 @@ impl Explanation {
         let (release, window, promise) = ReleaseLine::head(line)
             .ok_or_else(|| LineError::new("line", "no answer of a query", "the line as it was written"))?;
         let stated = job.map(|job| Ok((job, ask_of(job, &release)?))).transpose()?;
-        let mut page = Explanation::head(&release, window);
+        let mut page = Explanation::head(&release, window, job);
         let ReleasedAnswer { question, analyst, asked, at, version, used, left, .. } = answer;
         let moment = |time| in_json(time).trim_matches('"').to_owned();
         page.add("query", &format!("{question:?} of {analyst:?}, asked at {}: {asked}.", moment(*at)));
@@ -241,8 +238,11 @@ impl Explanation {
         };
         match (&answer.estimate, &cell) {
             (Some(estimate), Some(cell)) => {
-                page.add("value", &value(cell));
-                page.add("interval", &interval(cell, KEPT_RECORDS));
+                let is_mean = asked.starts_with("mean");
+                let origin = if is_mean { NumberOrigin::Mean } else { NumberOrigin::Count };
+                let sentences = CellSentences { cell, origin };
+                page.add("value", &sentences.value());
+                page.add("interval", &sentences.interval());
                 page.add(
                     "noise",
                     &format!(
@@ -293,236 +293,21 @@ fn window_in_words(window: LineWindow<'_>) -> String {
     }
 }
 
-/// Returns the number of a cell in a sentence, and of a demonstration the exact ones.
-fn value(cell: &CellLine<'_>) -> String {
-    let number = match cell.value {
-        Some(value) => format!("{} is {value}.", subject(cell)),
-        None if cell.noise.iter().any(|law| law.assumes.is_some()) => format!(
-            "{} is not released: there were too few people, or they do not agree on a shape, or the noise of the test \
-             decided so. The line does not say which.",
-            subject(cell)
-        ),
-        None => format!("{} has no value: it is no finite number.", subject(cell)),
-    };
-    let few = match (cell.insufficient, cell.ranked()) {
-        (true, Some(RankInterval::Smallest(_))) => {
-            " There were too few people for a full answer: this is the largest possible one."
-        }
-        (true, _) => " There were too few people for a full answer: this is the least possible one.",
-        (false, _) => "",
-    };
-    let mut exact = String::new();
-    let truths = [(cell.tally, "after the contribution bound and the range"), (cell.truth, "of all records")];
-    for (number, of) in truths {
-        exact += &number.map(|number| format!(" The exact number {of} is {number}.")).unwrap_or_default();
-    }
-    // A quantile is a rank among values, of records or of people, and a maximum one among people.
-    let ranked = if cell.q.is_some() { "values" } else { "people" };
-    exact += &cell.off.map(|off| format!(" It is off by {off} {ranked}.")).unwrap_or_default();
-    format!("{number}{few}{exact}")
-}
-
-/// Returns the names of the noised numbers that a released one is made of.
-fn numbers<'c>(cell: &'c CellLine<'_>) -> Vec<&'c str> {
-    cell.noise.iter().filter_map(|noise| noise.number.as_deref()).collect()
-}
-
-fn is_ratio(cell: &CellLine<'_>) -> bool {
-    numbers(cell)[..] == ["sum", "per"]
-}
-
-/// Returns the name of a number: its statistic as far as the line says it, its key, and the windows of a
-/// total.
-fn subject(cell: &CellLine<'_>) -> String {
-    let numbers = numbers(cell);
-    let what = match (&cell.of, cell.q, cell.ranked()) {
-        (Some(LineKey::Text(name)), ..) => format!("The mean of {name:?}"),
-        (Some(LineKey::Number(place)), ..) => format!("The mean of coordinate {place}"),
-        (_, Some(q), _) => format!("The quantile {q}"),
-        (_, _, Some(RankInterval::Largest(_))) => "The value from below".to_owned(),
-        (_, _, Some(RankInterval::Smallest(_))) => "The value from above".to_owned(),
-        _ => match numbers[..] {
-            ["sum", "records"] => "The mean".to_owned(),
-            ["sum", "squares", "records"] => "The variance".to_owned(),
-            ["sum", "per"] => "The ratio".to_owned(),
-            _ => "The number".to_owned(),
-        },
-    };
-    let key = match &cell.key {
-        None => String::new(),
-        Some(LineKey::Number(number)) => format!(" for the key {number}"),
-        Some(LineKey::Text(text)) => match bucket(text) {
-            Some(values) => format!(" for {values}"),
-            None => format!(" for the key {text:?}"),
-        },
-        Some(LineKey::Texts { parts, .. }) => {
-            let parts: Vec<String> = parts.iter().map(|part| format!("{part:?}")).collect();
-            match cell.rollup {
-                true => format!(" for all keys that begin with {}", parts.join(" and ")),
-                false => format!(" for the key {}", parts.join(" and ")),
-            }
-        }
-    };
-    let total = match cell.total.as_deref() {
-        None => String::new(),
-        Some("so far") => " in all windows up to this one".to_owned(),
-        Some(total) => match total.strip_prefix("last ") {
-            Some(windows) => format!(" in the last {windows} windows, this one among them"),
-            None => format!(" in the windows {total:?}"),
-        },
-    };
-    let gaps = match &cell.gaps[..] {
-        [] => String::new(),
-        gaps => {
-            let gaps = gaps.iter().map(|gap| match (gap.start, gap.end) {
-                (Some(start), Some(end)) => format!("from {start} to {end}"),
-                (Some(start), None) => format!("from {start} on"),
-                _ => "of unknown time".to_owned(),
-            });
-            format!(", without windows that were skipped ({}),", gaps.collect::<Vec<_>>().join(", "))
-        }
-    };
-    format!("{what}{key}{total}{gaps}")
-}
-
-/// Returns the values of a bucket such as `[10, 100)` in words; `None` if the text is none.
-fn bucket(text: &str) -> Option<String> {
-    let (low, high) = text.strip_prefix(['[', '('])?.strip_suffix(')')?.split_once(", ")?;
-    let is_end = |end: &str| matches!(end, "inf" | "-inf") || end.parse::<f64>().is_ok();
-    if !is_end(low) || !is_end(high) {
+/// Returns the window in the local time of a zone, in a sentence, if the zone is another one than UTC.
+fn window_in_zone(window: LineWindow<'_>, zone: &Zone) -> Option<String> {
+    if *zone == Zone::utc() {
         return None;
     }
-    Some(match (low, high) {
-        ("-inf", "inf") => "all values".to_owned(),
-        ("-inf", high) => format!("values below {high}"),
-        (low, "inf") => format!("values from {low} on"),
-        (low, high) => format!("values from {low} on and below {high}"),
-    })
+    let rules = ZoneRules::of(zone).ok()?;
+    let local = |end: Option<&str>| Some(rules.local(at(end?).ok()?)?.strftime("%Y-%m-%d %H:%M").to_string());
+    let (start, end) = (local(window.start)?, local(window.end)?);
+    Some(format!(" In {} from {start} on and before {end}.", zone.name()))
 }
-
-/// The sentence of an interval that holds the number of all records.
-const LEFT_OUT_NOTHING: &str = " The contribution bound and the range can leave nothing out of it.";
-
-/// The sentence of the interval of an answer, whose line does not say what a bound may have left out.
-const KEPT_RECORDS: &str = " It is of the records that the contribution bound keeps of each person.";
 
 /// The sentence of everything that no line promises.
 const NO_PROMISE: &str = "Nothing is promised about records that came too late, were unreadable or never \
      reached the source, about ids that give one person two, or towards the operator, who may read the \
      records.";
-
-/// Returns the interval of a cell in sentences; `unbounded` is the last one if the line says nothing of a
-/// bound.
-fn interval(cell: &CellLine<'_>, unbounded: &str) -> String {
-    let sure = match cell.confidence {
-        "1" => "with certainty".to_owned(),
-        confidence => {
-            format!(
-                "with probability at least {}, over the noise, for this number by itself",
-                percent(confidence)
-            )
-        }
-    };
-    match cell.ranked() {
-        Some(RankInterval::Largest(people)) => {
-            let least = cell.low.map(|low| format!(" The exact one is at least {low}.")).unwrap_or_default();
-            return format!(
-                "Open above: it is too small by design, for nothing of one person may be published. Without \
-                 {people} people or fewer the exact one would not be above it, {sure}.{least}"
-            );
-        }
-        Some(RankInterval::Smallest(people)) => {
-            let most = cell.high.map(|high| format!(" The exact one is at most {high}.")).unwrap_or_default();
-            return format!(
-                "Open below: it is too large by design, for nothing of one person may be published. Without \
-                 {people} people or fewer the exact one would not be below it, {sure}.{most}"
-            );
-        }
-        Some(RankInterval::Near(values)) => {
-            let ends = match (cell.low, cell.high) {
-                (Some(low), Some(high)) => {
-                    format!(" Every possible answer is from {low} to {high}, which is public.")
-                }
-                _ => String::new(),
-            };
-            return format!(
-                "At most {values} values are between this value and the exact quantile, {sure}. How far \
-                 that is in values is not promised.{ends}"
-            );
-        }
-        None => {}
-    }
-    let number = match cell.interval_of.is_some() {
-        true => "The exact number after the contribution bound and the range",
-        false => "The exact number",
-    };
-    let ends = match (cell.low, cell.high) {
-        (Some(low), Some(high)) => format!("is between {low} and {high}"),
-        (Some(low), None) => format!("is at least {low}, and nothing bounds it from above,"),
-        (None, Some(high)) => format!("is at most {high}, and nothing bounds it from below,"),
-        (None, None) if is_ratio(cell) => {
-            return "None: the sum below the line may be 0, and nothing then bounds the ratio.".to_owned();
-        }
-        (None, None) => return "None: nothing is promised of the distance to the exact number.".to_owned(),
-    };
-    let of = match cell.interval_of.as_deref() {
-        Some("bounded") => {
-            " What the bound and the range left out is not in it, and how much that is stays private."
-        }
-        Some(_) => " It is of another number than the exact one.",
-        None => unbounded,
-    };
-    format!("{number} {ends} {sure}.{of}")
-}
-
-/// Returns a probability as a percentage, without digits that a float makes up.
-fn percent(confidence: &str) -> String {
-    match confidence.parse::<f64>() {
-        Ok(part) => format!("{}%", (part * 1e10).round() / 1e8),
-        Err(_) => confidence.to_owned(),
-    }
-}
-
-/// Returns a noise in a sentence.
-fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> String {
-    let of = match (&law.number, cell.noise.len()) {
-        (Some(number), 2..) => format!(" in the {number}"),
-        _ => String::new(),
-    };
-    let scale = law.scale();
-    let first = match (&*law.kind, law.comparisons, cell.ranked().is_some()) {
-        (kind, Some(comparisons), _) => {
-            format!(
-                "The value was found by {comparisons} comparisons with {kind} noise of scale {scale}, in \
-                 people"
-            )
-        }
-        (kind, None, true) => {
-            format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in values")
-        }
-        ("gaussian", ..) => format!("Discrete Gaussian noise of standard deviation {scale}{of}"),
-        ("gaussian of the shape of the data", ..) => {
-            format!("Gaussian noise of the shape of the records, of {scale} of their standard deviation")
-        }
-        ("laplace", ..) => format!("Discrete Laplace noise of scale {scale}{of}"),
-        (kind, ..) => format!("Noise of the law {kind} with scale {scale}{of}"),
-    };
-    let mut text = first;
-    if let Some(strategy) = &law.strategy {
-        text += &format!(", at most, correlated over the windows by the strategy {strategy}");
-    }
-    if let Some(grid) = law.grid() {
-        text += &format!(", on a public grid of step {grid}");
-    }
-    text.push('.');
-    if let Some(over) = law.over_bound() {
-        text += &format!(" That is {over} times the least that is known to be possible at this price.");
-    }
-    if let Some(assumed) = &law.assumes {
-        text += &format!(" It assumes, and does not prove: {assumed}.");
-    }
-    text
-}
 
 /// Reads the promise of a line, which [`Promise::briefly`] has written: the promise, its adjacency, and the
 /// cost.
@@ -563,18 +348,26 @@ impl<'j> StatedRelease<'j> {
         Ok(StatedRelease { job, release: release.ok_or_else(|| of_another(job))? })
     }
 
+    /// Returns the noun of the privacy unit.
+    fn unit_noun(&self) -> &'static str {
+        if self.job.privacy.privacy_unit == Protected::Record { "record" } else { "person" }
+    }
+
     fn parts(&self) -> Vec<(&'static str, String)> {
         let StatedRelease { job, release } = self;
-        let unit = job.privacy.privacy_unit.adjacency().unit;
-        let describe = release.statistic.as_statistic().describe(&unit.to_string());
-        let statistic = format!("By the job file, a window has {describe}.");
-        vec![
-            ("statistic", statistic),
+        let mut parts =
+            vec![("statistic", format!("By the job file: {}.", described_statistic(job, release)))];
+        parts.extend(
+            (job.source.condition.iter())
+                .map(|condition| ("records", format!("Those of the source where {condition}."))),
+        );
+        parts.extend([
             ("person", person(job)),
             ("bound", self.bound()),
             ("account", account(job, &release.price)),
             ("version", version(job, release.version)),
-        ]
+        ]);
+        parts
     }
 
     fn bound(&self) -> String {
@@ -582,18 +375,28 @@ impl<'j> StatedRelease<'j> {
             return "One record counts once in each window that holds it.".to_owned();
         }
         let BoundSpec { keys, per_key, windows, entries } = self.release.bound;
+        let statistic = self.release.statistic.as_statistic();
+        let each = if statistic.is_keyed() { " of each key" } else { "" };
         let mut parts = Vec::new();
         parts.extend(keys.map(|keys| counted(keys.into(), "key")));
-        parts.extend(per_key.map(|records| format!("{} of each key", counted(records.into(), "record"))));
+        parts.extend(per_key.map(|records| format!("{}{each}", counted(records.into(), "record"))));
         parts.extend(entries.map(|entries| match entries {
-            1 => "1 entry of each key".to_owned(),
-            entries => format!("{entries} entries of each key"),
+            1 => format!("1 entry{each}"),
+            entries => format!("{entries} entries{each}"),
         }));
+        // A key has one of these of a person.
+        let one = match statistic.contribution() {
+            ContributionKind::ClampedSum { .. } => Some("one sum, kept within the range,"),
+            ContributionKind::OneValue => Some("one value"),
+            ContributionKind::Presence | ContributionKind::Records => None,
+        };
+        parts.extend(one.filter(|_| !parts.is_empty()).map(|one| format!("{one}{each}")));
         parts.extend(windows.map(|windows| format!("{}, ever", counted(windows.into(), "window"))));
         let of = if self.release.running.is_some() { "all windows together" } else { "a window" };
-        match parts.is_empty() {
-            true => format!("One person counts once in {of}."),
-            false => format!("Of one person count at most, in {of}: {}.", parts.join("; ")),
+        match (parts.is_empty(), one) {
+            (true, None) => format!("One person counts once in {of}."),
+            (true, Some(one)) => format!("One person counts with {one} in {of}."),
+            (false, _) => format!("Of one person count at most, in {of}: {}.", parts.join("; ")),
         }
     }
 }

@@ -109,7 +109,7 @@ fn a_job_file_adds_what_a_line_does_not_say() {
     let (code, page, error) = discreet(&["explain", text.lines().nth(1).unwrap(), "--job", &job]);
     assert_eq!((code, error.as_str()), (0, ""));
     for words in [
-        "statistic   By the job file, a window has how many people of each key.",
+        "statistic   By the job file: how many people of each key.",
         "person      One value of the field \"user\"; records without one are left out.",
         "bound       Of one person count at most, in a window: 6 keys.",
         "account     quickstart of the ledger ",

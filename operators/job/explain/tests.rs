@@ -1,3 +1,4 @@
+use super::cell::percent;
 use super::*;
 use crate::accounting::{PrivacyCost, ReleaseCost};
 
@@ -78,7 +79,7 @@ fn each_number_is_named_by_its_line() {
         (
             format!("\"key\":[\"GET\"],\"rollup\":true,{plain}"),
             GAUSSIAN,
-            "The number for all keys that begin with \"GET\" is 12.",
+            "The number for the keys that begin with \"GET\" is 12. It has all keys that begin so if keys are discovered, and those of the list",
         ),
         (format!("\"of\":\"price\",{plain}"), GAUSSIAN, "The mean of \"price\" is 12."),
         (format!("\"of\":2,{plain}"), GAUSSIAN, "The mean of coordinate 2 is 12."),
@@ -90,7 +91,7 @@ fn each_number_is_named_by_its_line() {
         (
             format!("{plain},\"total\":\"last 7\""),
             GAUSSIAN,
-            "The number in the last 7 windows, this one among them is 12.",
+            "The number in the last 7 windows up to this one is 12.",
         ),
         (
             plain.to_owned(),
@@ -115,12 +116,12 @@ fn each_number_is_named_by_its_line() {
         (
             plain.to_owned(),
             r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
-            "The value from below is 12.",
+            "The value that was approached from below is 12.",
         ),
         (
             r#""value":12,"interval":[null,14]"#.to_owned(),
             r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
-            "The value from above is 12.",
+            "The value that was approached from above is 12.",
         ),
         (
             r#""value":12,"interval":[null,14],"insufficient":true"#.to_owned(),
@@ -143,11 +144,11 @@ fn each_interval_says_what_is_sure() {
     for (before, words) in [
         (
             r#""value":12,"interval":[10,14]"#,
-            "The exact number is between 10 and 14 with probability at least 95%, over the noise, for this number by itself. The contribution bound and the range can leave nothing out",
+            "The exact number is between 10 and 14 with probability at least 95%, over the noise, for this number by itself. No contribution bound and no range leaves anything out of it.",
         ),
         (
             r#""value":12,"interval":[10,14],"interval_of":"bounded""#,
-            "The exact number after the contribution bound and the range is between 10 and 14 with",
+            "The exact number after the contribution bound and the range of a sum is between 10 and 14 with",
         ),
         (
             r#""value":12,"interval":[10,null]"#,
@@ -167,10 +168,10 @@ fn each_interval_says_what_is_sure() {
         r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#,
     );
     for words in [
-        "Without 66 people or fewer the exact one would not be above it, with probability at least 95%",
+        "There are at most 66 people without whom the exact one would not be above it, with probability at least 95%",
         "at least 11.",
         "There were too few people",
-        "by 10 comparisons",
+        "by 10 comparisons of numbers of people, each with gaussian noise of scale 9.0.",
     ] {
         assert!(largest.contains(words), "{words}\n{largest}");
     }
@@ -178,10 +179,12 @@ fn each_interval_says_what_is_sure() {
         r#""q":0.5,"value":12,"interval":[0,50]"#,
         r#"{"kind":"exponential","scale":4.0,"rank_error":38}"#,
     );
-    assert!(
-        quantile.contains("At most 38 values are between this value and the exact quantile, with"),
-        "{quantile}"
-    );
+    for words in [
+        "At most 38 values are between this value and the exact quantile, with",
+        "Among 76 values or fewer it says next to nothing.",
+    ] {
+        assert!(quantile.contains(words), "{words}\n{quantile}");
+    }
     assert_eq!(["0.9", "0.95", "0.999", "0.9999999"].map(percent), ["90%", "95%", "99.9%", "99.99999%"]);
 }
 
@@ -283,4 +286,231 @@ fn a_page_has_a_name_and_sentences_for_each_part() {
         page.contains("This window costs rho 0.25 of the budget, or rho 1 where a span cuts a window."),
         "{page}"
     );
+}
+
+/// A job with each statistic, of people in windows of a day in Berlin.
+fn job(release: &str) -> Job {
+    let text = format!(
+        r#"
+[job]
+name = "shop"
+version = 1
+from = "2026-01-01T00:00:00+01:00"
+until = "2026-02-01T00:00:00+01:00"
+[source]
+type = "csv"
+path = "shop.csv"
+zone = "Europe/Berlin"
+where = 'price > 0'
+time = {{ field = "time", format = "rfc3339" }}
+[privacy]
+person = {{ field = "user", missing = "drop" }}
+promise = "lifetime"
+budget = {{ epsilon = 4, delta = 1e-6 }}
+ledger = "shop.ledger"
+account = "shop"
+[[release]]
+name = "visits"
+every = "1 day"
+share = 0.5
+{release}
+"#
+    );
+    Job::parse("shop.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// The page of a cell with what its job file says, in one line.
+fn by_job(release: &str, cell: &str, noise: &str) -> String {
+    let line = format!(
+        r#"{{"release":"visits","window":{{"start":"2025-12-31T23:00:00Z","end":"2026-01-01T23:00:00Z"}},{cell},"confidence":0.95,"noise":{noise},"id":"5f","promise":"lifetime, a person, rho 0.01"}}"#
+    );
+    let page = Explanation::of(&line, Some(&job(release))).unwrap_or_else(|error| panic!("{error}: {line}"));
+    page.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const BOUNDED: &str = r#""interval_of":"bounded","demo":true,"tally":4,"truth":5"#;
+const SEARCH: &str = r#"{"kind":"gaussian","scale":9.0,"comparisons":10,"tau":33}"#;
+const RANKED: &str = r#"{"kind":"exponential","scale":4.0,"rank_error":38}"#;
+const MEAN: &str =
+    r#"[{"number":"sum","kind":"laplace","scale":7},{"number":"records","kind":"laplace","scale":3}]"#;
+const RATIO: &str =
+    r#"[{"number":"sum","kind":"gaussian","scale":7},{"number":"per","kind":"gaussian","scale":3}]"#;
+
+// Refutes a range where a statistic has none, records for what are people, and a number without its name.
+#[test]
+fn a_statistic_of_the_job_has_its_own_words() {
+    let value = format!("\"value\":4,\"interval\":[2,6],{BOUNDED}");
+    let keyed = format!("\"key\":\"a\",{value}");
+    let largest = format!("\"value\":4,\"interval\":[3,null],{BOUNDED},\"off\":7");
+    let smallest = format!("\"value\":4,\"interval\":[null,6],{BOUNDED},\"off\":7");
+    let quantile = format!("\"q\":0.99,\"value\":4,\"interval\":[1,100],{BOUNDED},\"off\":7");
+    let bucket = format!("\"key\":\"[10, inf)\",{value}");
+    let of =
+        format!("\"of\":\"price\",\"covariance\":[{{\"with\":\"price\",\"value\":7,\"scale\":2}}],{value}");
+    for (release, cell, noise, all) in [
+        (
+            "people = { by = \"page\", keys = [\"a\", \"b\", \"c\"] }\nbound = { keys = 2 }\nnoise = \"gaussian\"",
+            &keyed,
+            GAUSSIAN,
+            &[
+                "The number of people for the key \"a\" is 4. The exact number after the contribution bound is 4. The exact number of all records is 5.",
+                "The exact number after the contribution bound is between 2 and 6 with",
+                "What the contribution bound left out is not in it",
+                "statistic By the job file: how many people of each page.",
+                "records Those of the source where price > 0.",
+                "bound Of one person count at most, in a window: 2 keys.",
+                "In Europe/Berlin from 2026-01-01 00:00 on and before 2026-01-02 00:00.",
+            ][..],
+        ),
+        (
+            "where = 'page = \"a\"'\ncount = {}\nbound = { per_key = 3 }\nnoise = \"gaussian\"",
+            &value,
+            GAUSSIAN,
+            &[
+                "The number of records is 4.",
+                "The exact number of all records of its `where` is 5.",
+                "By the job file: how many records, where page = \"a\".",
+                "in a window: 3 records.",
+            ],
+        ),
+        (
+            "sum = { of = \"price\", range = [0, 9] }\nnoise = \"gaussian\"",
+            &value,
+            GAUSSIAN,
+            &[
+                "The sum of \"price\" is 4. The exact number after the contribution bound and the range is 4.",
+                "what each person brings to it kept within 0 and 9",
+                "One person counts with one sum, kept within the range, in a window.",
+            ],
+        ),
+        (
+            "mean = { of = \"price\", range = [0, 9] }\nbound = { per_key = 3 }\nnoise = \"laplace\"",
+            &value,
+            MEAN,
+            &["The mean of \"price\" is 4.", "in the number of records."],
+        ),
+        (
+            "ratio = { of = \"price\", range = [0, 9], per = \"pieces\", per_range = [1, 20] }\nbound = { per_key = 3 }\nnoise = \"gaussian\"",
+            &value,
+            RATIO,
+            &[
+                "The sum of \"price\" over that of \"pieces\" is 4.",
+                "after the contribution bound and the ranges",
+                "in the sum above the line. Discrete Gaussian noise of standard deviation 3 in the sum below the line.",
+            ],
+        ),
+        (
+            "means = { of = [\"price\"], found_within = [[0, 900]] }\nbound = { per_key = 3 }\nnoise = \"gaussian\"",
+            &of,
+            MEAN,
+            &[
+                "The mean of \"price\" is 4. The exact number after the contribution bound and the stated range is 4.",
+                "The exact number after the contribution bound and the closer range that was found is between 2 and 6",
+                "What these left out is not in it",
+                "covariance with itself, its variance, 7, with noise of standard deviation 2.",
+            ],
+        ),
+        (
+            "histogram = { of = \"price\", edges = [0, 10] }\nbound = { keys = 2, per_key = 3 }\nnoise = \"gaussian\"",
+            &bucket,
+            GAUSSIAN,
+            &[
+                "The number of records for values of \"price\" from 10 on is 4.",
+                "after the contribution bound is 4.",
+            ],
+        ),
+        (
+            "max = { of = \"price\", each = \"sum\", grid = \"log\" }\nnoise = \"gaussian\"",
+            &largest,
+            SEARCH,
+            &[
+                "The largest sum of \"price\" of one person is 4.",
+                "It is off by 7 people.",
+                "There are at most 66 people without whom the exact one would not be above it",
+                "One person counts with one value in a window.",
+            ],
+        ),
+        (
+            "min = { of = \"price\", grid = \"log\" }\nnoise = \"gaussian\"",
+            &smallest,
+            SEARCH,
+            &["The smallest \"price\" is 4.", "would not be below it"],
+        ),
+        (
+            "altogether = { each = \"count\", grid = \"log\" }\nnoise = \"gaussian\"",
+            &largest,
+            SEARCH,
+            &["The number of records is 4. The exact number after the contribution bound is 4."],
+        ),
+        (
+            "quantile = { each = \"count\", q = [0.5, 0.99], range = [1, 100] }\nnoise = \"exponential\"",
+            &quantile,
+            RANKED,
+            &[
+                "The quantile 0.99 of the number of records of each person is 4.",
+                "Between it and the exact quantile are 7 people.",
+                "At most 38 people have theirs between this value and the exact quantile",
+                "How far apart the two are is not promised. Among 3800 people or fewer nothing bounds it from above, and among 38 or \
+                 fewer it says next to nothing. Every possible answer is from 1 to 100",
+                "of scale 4.0, in ranks.",
+                "the quantiles 0.5 and 0.99 of the number of records of a person",
+            ],
+        ),
+    ] {
+        let page = by_job(release, cell, noise);
+        for words in all {
+            assert!(page.contains(words), "{words}\n{page}");
+        }
+        let has_range = page.contains("and the range");
+        let clips = ["sum =", "mean =", "ratio =", "quantile ="].iter().any(|word| release.contains(word));
+        assert!(has_range == clips || release.starts_with("max") || release.starts_with("min"), "{page}");
+    }
+}
+
+// Refutes a parent that has all keys, where those of a list alone enter.
+#[test]
+fn a_parent_has_the_keys_that_its_job_says() {
+    let total = format!("\"key\":[\"a\"],\"rollup\":true,\"value\":4,\"interval\":[2,6],{BOUNDED}");
+    for (keys, words) in [
+        ("\"discover\"", "for all keys that begin with \"a\", undiscovered ones too, is 4."),
+        ("[[\"a\", \"b\"], [\"a\", \"c\"]]", "for the listed keys that begin with \"a\" is 4."),
+    ] {
+        let count = format!(
+            "count = {{ by = [\"page\", \"user_agent\"], keys = {keys}, rollup = true }}\nbound = {{ keys = 2, per_key = 3 }}\nnoise = \"gaussian\""
+        );
+        let page = by_job(&count, &total, GAUSSIAN);
+        assert!(page.contains(&format!("The number of records {words}")), "{page}");
+    }
+}
+
+// Refutes an interval that passes for a finding where it is what is known without it, and one that is said to be empty of news
+// where it is not.
+#[test]
+fn an_interval_that_says_next_to_nothing_is_said_to() {
+    let mean = "mean = { of = \"price\", range = [0, 9] }\nbound = { per_key = 3 }\nnoise = \"laplace\"";
+    let variance = mean.replace("mean", "variance");
+    let means = "means = { of = [\"price\", \"pieces\"], within = [[0, 9], [0, 90]] }\nbound = { per_key = 3 }\nnoise = \"laplace\"";
+    let count = "count = {}\nbound = { per_key = 3 }\nnoise = \"gaussian\"";
+    let squares = MEAN.replace("},{", "},{\"number\":\"squares\",\"kind\":\"laplace\",\"scale\":7},{");
+    let whole =
+        "This says next to nothing: the interval is the whole range that the job file leaves, from 0 to";
+    let nearly = whole.replace("is the", "is nearly the");
+    for (release, interval, noise, words) in [
+        (mean, "[0,9]", MEAN, Some(format!("{whole} 9."))),
+        (mean, "[0.1,9]", MEAN, Some(format!("{nearly} 9."))),
+        (mean, "[0,7]", MEAN, None),
+        (&variance, "[0,20.25]", &squares, Some(format!("{whole} 20.25."))),
+        (&variance, "[0,9]", &squares, None),
+        (means, "[0,90]", MEAN, Some(format!("{whole} 90."))),
+        (means, "[0,9]", MEAN, None),
+        (count, "[-3,9]", GAUSSIAN, Some("It holds 0: noise alone may have made this number.".to_owned())),
+        (count, "[1,9]", GAUSSIAN, None),
+    ] {
+        let of = if release == means { "\"of\":\"pieces\"," } else { "" };
+        let page = by_job(release, &format!("{of}\"value\":4,\"interval\":{interval},{BOUNDED}"), noise);
+        match words {
+            Some(words) => assert!(page.contains(&words), "{words}\n{page}"),
+            None => assert!(!page.contains("next to nothing") && !page.contains("It holds 0"), "{page}"),
+        }
+    }
 }
