@@ -17,6 +17,7 @@ mod ledger;
 mod paths;
 mod price;
 mod reference;
+mod reports;
 mod running;
 mod shape;
 mod stable;

@@ -82,6 +82,8 @@ pub struct ReleasedQuantile {
 pub struct QuantileCurve {
     /// Fractions, rising, each with its quantile, which does not fall.
     points: Vec<(f64, f64)>,
+    /// The fractions of the released quantiles that it leaves out.
+    left_out: Vec<f64>,
     /// True if no released quantile is sure.
     is_doubtful: bool,
 }
@@ -109,12 +111,14 @@ impl QuantileCurve {
             points.extend(quantiles.iter().min_by(|a, b| far(a).total_cmp(&far(b))).map(to_point));
         }
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let is_left_out = |q: &f64| points.iter().all(|(own, _)| own != q);
+        let left_out = quantiles.iter().map(|quantile| quantile.q).filter(is_left_out).collect();
         let mut most = f64::NEG_INFINITY;
         for (_, value) in &mut points {
             most = most.max(*value);
             *value = most;
         }
-        QuantileCurve { points, is_doubtful }
+        QuantileCurve { points, left_out, is_doubtful }
     }
 
     /// Returns the quantile of a fraction: on a line between two that are known, over the quantiles of a
@@ -192,7 +196,13 @@ impl EstimatedLog {
         let EstimatedLog { people, records, values, file, .. } = self;
         let curve = |curve: &QuantileCurve| {
             let points = curve.points.iter().map(|(q, value)| format!("{}: {}", short(*q), short(*value)));
-            points.collect::<Vec<_>>().join(", ")
+            let left_out: Vec<String> = curve.left_out.iter().map(|q| short(*q)).collect();
+            let left_out = match left_out.len() {
+                0 => String::new(),
+                1 => format!(" ({} says next to nothing of so few, and is left out)", left_out.concat()),
+                _ => format!(" ({} say next to nothing of so few, and are left out)", left_out.join(", ")),
+            };
+            points.collect::<Vec<_>>().join(", ") + &left_out
         };
         let mut page = format!("{people} people; quantiles of their records {}", curve(records));
         for EstimatedValues { of, of_sums, curve: own, .. } in values {
@@ -449,6 +459,9 @@ mod tests {
         // Without a sure one, the median is taken, and is in doubt.
         assert_eq!(known(10.0), [0.5]);
         assert!(curve(&points, 20.0, 10.0).is_doubtful && !curve(&points, 20.0, 1_999.0).is_doubtful);
+        // Those that are left out are named on the page.
+        let left_out = |values: f64| curve(&points, 20.0, values).left_out;
+        assert_eq!([10_000.0, 9_999.0, 10.0].map(left_out), [vec![], vec![0.98], vec![0.1, 0.98]]);
     }
 
     // Refutes parts that lose a step of the whole.

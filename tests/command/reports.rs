@@ -1,0 +1,103 @@
+//! Reports and tables of a run, by the command.
+
+use std::fs;
+
+use crate::discreet;
+use crate::jobs::Jobs;
+use crate::kit::Directory;
+
+// Refutes a picture that leaves releases out in silence, and a page that is said to leave some out.
+#[test]
+fn a_picture_names_the_releases_that_it_leaves_out() {
+    let jobs = Jobs::new("picture", "quickstart.toml");
+    let job = jobs.path("job.toml");
+    for (name, words) in [
+        (
+            "report.svg",
+            Some(
+                "report.svg: a picture has the first releases, and visits, seconds_on_a_page are not in it; --report FILE.html has all",
+            ),
+        ),
+        ("report.html", None),
+    ] {
+        let report = jobs.path(name);
+        let (code, _, error) =
+            discreet(&["replay", &job, "--demo", "--out", "/dev/null", "--report", &report]);
+        assert_eq!(code, 0, "{error}");
+        let is_said = error.contains("not in it");
+        assert!(is_said == words.is_some() && words.is_none_or(|words| error.contains(words)), "{error}");
+    }
+    let svg = fs::read_to_string(jobs.path("report.svg")).unwrap();
+    assert!(svg.contains(">visitors_by_page, 24 windows") && !svg.contains(">visits, "), "{svg}");
+}
+
+const JOB: &str = r#"
+[job]
+name = "shop"
+version = 1
+from = "2026-01-01T00:00:00Z"
+until = "2026-01-02T00:00:00Z"
+
+[source]
+type = "synthetic"
+people = 500
+rows = 3000
+keys = 2
+seed = 3
+
+[fields]
+part = '"morning" if value < 40 otherwise "evening"'
+
+[privacy]
+person = { field = "user", missing = "drop" }
+promise = "lifetime"
+budget = { epsilon = 4, delta = 1e-6 }
+ledger = "shop.ledger"
+account = "shop"
+
+[[release]]
+name = "visits"
+every = "12 hours"
+count = { by = ["key", "part"], keys = [["k1", "morning"], ["k2", "evening"]], rollup = true }
+bound = { keys = 2, per_key = 3 }
+noise = "gaussian"
+share = 1
+"#;
+
+// Refutes a table of an earlier version whose columns change within it, one that is refused, a new one without the columns, and
+// a notice where there is nothing to say.
+#[test]
+fn a_table_keeps_the_columns_that_it_began_with() {
+    let place = Directory::new("columns");
+    place.write("job.toml", JOB);
+    let path = |name: &str| place.at(name).to_str().unwrap().to_owned();
+    let (job, ledger) = (path("job.toml"), path("shop.ledger"));
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &job]).0, 0);
+    let (code, _, error) = discreet(&["replay", &job, "--out", &path("new.csv")]);
+    assert!(code == 0 && !error.contains("columns"), "{error}");
+    let new = fs::read_to_string(place.at("new.csv")).unwrap();
+    let header = new.lines().next().unwrap();
+    assert!(
+        header.ends_with(",interval_of,of,rollup,covariance_with,covariance,covariance_scale"),
+        "{header}"
+    );
+    assert_eq!(new.lines().filter(|line| line.ends_with(",true,,,")).count(), 4, "{new}");
+    // The header of a file that an earlier version began.
+    let old =
+        header.strip_suffix(",rollup,covariance_with,covariance,covariance_scale").unwrap().to_owned() + "\n";
+    place.write("old.csv", old.clone());
+    let (code, _, error) = discreet(&["replay", &job, "--out", &path("old.csv")]);
+    let words = "it has the columns of a job without roll-ups and covariances, and keeps them, so covariances are not in it; give the path of a new file";
+    assert!(code == 0 && error.contains(words), "{error}");
+    let kept = fs::read_to_string(place.at("old.csv")).unwrap();
+    assert!(kept.starts_with(&old) && kept.lines().count() == new.lines().count(), "{kept}");
+    for (kept, new) in kept.lines().zip(new.lines()).skip(1) {
+        assert!(new.starts_with(&format!("{kept},")), "{kept}\n{new}");
+    }
+    // Another run adds nothing, to either.
+    for name in ["old.csv", "new.csv"] {
+        let before = fs::read_to_string(place.at(name)).unwrap();
+        assert_eq!(discreet(&["replay", &job, "--out", &path(name)]).0, 0);
+        assert_eq!(fs::read_to_string(place.at(name)).unwrap(), before, "{name}");
+    }
+}
