@@ -209,6 +209,7 @@ pub(crate) enum Done {
 fn outcome_fields(finished: &Finished) -> Map<String, Value> {
     let windows = [
         ("released", finished.released()),
+        ("released_before", finished.released_before()),
         ("refused", finished.refused()),
         ("skipped", finished.skipped()),
         ("lost", finished.lost()),

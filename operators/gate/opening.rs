@@ -1,6 +1,6 @@
 //! The opening of a gate: every check that must pass before the first window is requested.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::ledger::{
     AccountSpec, Anchor, Digest, Journal, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Published,
     failpoint,
 };
-use crate::time::in_utc;
+use crate::time::{Time, in_utc};
 
 /// A gate that is about to be opened.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Opening {
     files: Vec<PathBuf>,
     again: bool,
     person: Option<String>,
-    releases: Option<BTreeSet<Name>>,
+    releases: Option<BTreeMap<Name, Option<Time>>>,
 }
 
 impl Opening {
@@ -142,11 +142,12 @@ impl Opening {
         self
     }
 
-    /// Sets the names of all releases of the job. Forecasts of its budget leave out any other release of the
-    /// job; without them, those that have [ended](crate::ledger::Forecast::ended) by the rows of the ledger.
+    /// Sets all releases of the job, each with the end of its last window if it has one. Forecasts of its budget leave out
+    /// any other release of the job, and windows after the last; without them, releases that have
+    /// [ended](crate::ledger::Forecast::ended) by the rows of the ledger.
     #[must_use]
-    pub fn releases(mut self, names: BTreeSet<Name>) -> Opening {
-        self.releases = Some(names);
+    pub fn releases(mut self, releases: BTreeMap<Name, Option<Time>>) -> Opening {
+        self.releases = Some(releases);
         self
     }
 

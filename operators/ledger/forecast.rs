@@ -6,7 +6,7 @@
 //! are counted instead of charged: a budget may hold millions.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::account::AccountSpec;
 use super::book::Ledger;
@@ -17,7 +17,7 @@ use super::records::{amended_account, read_entry, read_row, rows};
 use super::rows::Row;
 use super::store::{SqlValue, Store, Transaction, all};
 use crate::accounting::{Account, BudgetExceeded, Interval, PrivacyCost, Promise, ReleaseCost};
-use crate::time::LIMIT;
+use crate::time::{LIMIT, Time};
 
 pub(crate) use pace::Pacing;
 
@@ -38,9 +38,24 @@ pub struct Pace {
     pub price: Option<PrivacyCost>,
     /// The cost of that window where a boundary in time cuts it.
     pub partial: Option<PrivacyCost>,
+    /// The end of the last window, if the job of the statistic has one and is known.
+    pub until: Option<i64>,
 }
 
 impl Pace {
+    /// The number of windows that are to come. Windows of a calendar are not equally long, so one that ends up to half a step
+    /// after the last end is taken to be the last one.
+    pub(super) fn windows(&self) -> u64 {
+        let Some(until) = self.until else { return u64::MAX };
+        let left = 2 * (i128::from(until) - i128::from(self.next.end())) + i128::from(self.step);
+        // Below 2^65 halves of steps of at least 1.
+        if left <= 0 {
+            0
+        } else {
+            u64::try_from((left - 1) / (2 * i128::from(self.step)) + 1).unwrap_or(u64::MAX)
+        }
+    }
+
     /// Skips the windows that start before `floor`.
     pub(super) fn start_from(&mut self, floor: i64) -> Result<(), LedgerError> {
         let behind = i128::from(floor) - i128::from(self.next.start());
@@ -62,6 +77,8 @@ pub struct EndedRelease {
     pub release: Name,
     /// The end of its newest window.
     pub last: i64,
+    /// True if that was the last window that its job has.
+    pub is_over: bool,
 }
 
 /// A forecast for one account, at the pace of the releases so far.
@@ -83,6 +100,9 @@ pub enum Outlook {
     /// Every window fits, for ever: spent budget becomes available again with time, or all windows are paid
     /// for.
     Endless,
+    /// Every window fits that is to come: all [of them](Forecast::windows) have been examined, to the last one of each
+    /// statistic.
+    Holds,
     /// One window is the first to be refused.
     Refused {
         /// The statistic of the window, as an index into the paces.
@@ -106,6 +126,13 @@ impl Forecast {
         Forecast { outlook: Outlook::Endless, ..Forecast::unseen() }
     }
 
+    /// The forecast that leaves these out. Where the last window of each was released, none is to come.
+    fn leaving_out(self, ended: Vec<EndedRelease>) -> Forecast {
+        let is_over = self.paces.is_empty() && ended.iter().any(|ended| ended.is_over);
+        let outlook = if is_over { Outlook::Holds } else { self.outlook };
+        Forecast { ended, outlook, ..self }
+    }
+
     /// The statistics, by job and name, each with its pace.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
@@ -116,7 +143,7 @@ impl Forecast {
         &self.ended
     }
 
-    /// The number of further charged windows that fit before the first that does not; 0 for
+    /// The number of further charged windows that fit before the first that does not, or in all; 0 for
     /// [`Outlook::Endless`], where none are counted.
     pub fn windows(&self) -> u64 {
         self.windows
@@ -182,8 +209,11 @@ pub(super) fn forecast(
 
 type ForecastEnd = (u64, Option<i64>, Outlook);
 
-/// The window of a pace at an index, 0 for the next one; `None` beyond the end of time.
+/// The window of a pace at an index, 0 for the next one; `None` beyond its last one, and the end of time.
 fn window(pace: &Pace, index: u64) -> Option<Interval> {
+    if index >= pace.windows() {
+        return None;
+    }
     let shift = i128::from(pace.step) * i128::from(index);
     let shifted = |time: i64| i64::try_from(i128::from(time) + shift).ok();
     Interval::new(shifted(pace.next.start())?, shifted(pace.next.end())?).ok()
@@ -196,7 +226,8 @@ fn counted(account: &AccountSpec, balance: &Account, paces: &[Pace]) -> Result<F
     let ended = |pace: &Pace, time: i64| {
         let passed = i128::from(time) - i128::from(pace.next.end());
         // Below 2^64 steps of at least 1.
-        if passed < 0 { 0 } else { ((passed / i128::from(pace.step)) as u64).saturating_add(1) }
+        let ended = if passed < 0 { 0 } else { ((passed / i128::from(pace.step)) as u64).saturating_add(1) };
+        ended.min(pace.windows())
     };
     // The amount spent once every window that ends by `time` is charged; `None` if it does not fit.
     let by = |time: i64| {
@@ -212,11 +243,14 @@ fn counted(account: &AccountSpec, balance: &Account, paces: &[Pace]) -> Result<F
     let first = paces.iter().map(|pace| pace.next.end()).min().unwrap_or(0).saturating_sub(1);
     let (mut fits, mut fails) = (first, i64::MAX);
     if by(fails).is_some() {
-        return Ok((0, None, Outlook::Endless));
+        return Ok(match paces.iter().any(|pace| pace.price.is_some() && pace.until.is_some()) {
+            true => held(paces),
+            false => (0, None, Outlook::Endless),
+        });
     }
     if by(first).is_none() {
         // More is spent than the cap allows: a repair has charged for lost rows.
-        let soonest = paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
+        let soonest = paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some() && pace.windows() > 0);
         let soonest = soonest.min_by_key(|(_, pace)| pace.next.end());
         let refused = soonest.map(|(pace, next)| Outlook::Refused { pace, window: next.next });
         return Ok((0, None, refused.unwrap_or(Outlook::Endless)));
@@ -264,7 +298,7 @@ fn charged(
 ) -> Result<ForecastEnd, LedgerError> {
     let charging = || paces.iter().enumerate().filter(|(_, pace)| pace.price.is_some());
     let mut coming: BinaryHeap<Reverse<(i64, usize, u64)>> =
-        charging().map(|(index, pace)| Reverse((pace.next.end(), index, 0))).collect();
+        charging().filter_map(|(index, pace)| Some(Reverse((window(pace, 0)?.end(), index, 0)))).collect();
     let cycle = charging().try_fold(u128::from(grid), |cycle, (_, pace)| common(cycle, pace.step.into()));
     let longest = charging().map(|(_, pace)| length(pace.next)).max().unwrap_or(0);
     let begun =
@@ -298,7 +332,21 @@ fn charged(
         // A window that would end after the end of time does not occur.
         coming.extend(self::window(pace, count + 1).map(|next| Reverse((next.end(), index, count + 1))));
     }
+    if coming.is_empty() && charging().all(|(_, pace)| pace.until.is_some()) {
+        return Ok((windows, last, Outlook::Holds));
+    }
     Ok((windows, last, Outlook::Beyond))
+}
+
+/// The end of a forecast in which all windows to come fit.
+fn held(paces: &[Pace]) -> ForecastEnd {
+    let charging = || paces.iter().filter(|pace| pace.price.is_some());
+    let last = |pace: &Pace| window(pace, pace.windows().checked_sub(1)?).map(|window| window.end());
+    (
+        charging().map(Pace::windows).fold(0, u64::saturating_add),
+        charging().filter_map(last).max(),
+        Outlook::Holds,
+    )
 }
 
 fn length(window: Interval) -> i128 {
@@ -337,8 +385,8 @@ impl Ledger {
         self.forecast_by(account, Pacing::default())
     }
 
-    /// Forecasts as [`forecast`](Ledger::forecast) does, where these are all releases of a job: its others have
-    /// ended.
+    /// Forecasts as [`forecast`](Ledger::forecast) does, where these are all releases of a job, each with the end of its last
+    /// window if it has one: its others have ended, and no window after the last is forecast.
     ///
     /// # Errors
     ///
@@ -347,7 +395,7 @@ impl Ledger {
         &mut self,
         account: &Name,
         job: &Name,
-        releases: &BTreeSet<Name>,
+        releases: &BTreeMap<Name, Option<Time>>,
     ) -> Result<Forecast, LedgerError> {
         let mut pacing = Pacing::default();
         pacing.know(job.clone(), releases.clone());
@@ -377,7 +425,7 @@ impl Ledger {
                 Account::resume(account.promise, account.neighbours, account.cap.clone(), entries)?
             }
         };
-        Ok(Forecast { ended, ..forecast(&account, balance, paces, LOOKED_AT)? })
+        Ok(forecast(&account, balance, paces, LOOKED_AT)?.leaving_out(ended))
     }
 
     /// The pace of each statistic, by the newest rows alone, for opening the ledger has read all of them once
@@ -436,7 +484,7 @@ impl Ledger {
             // The windows that follow depend on the same part of the account as the window's own charge.
             _ => fetch(self.store(), &account, newest)?,
         };
-        Ok(Forecast { ended, ..forecast(&account, balance, paces, 1_000)? })
+        Ok(forecast(&account, balance, paces, 1_000)?.leaving_out(ended))
     }
 }
 

@@ -228,6 +228,41 @@ fn archived_lines_are_those_of_the_output() {
     assert!(refused.code == Some(78) && refused.err.contains("in archives"), "{}", refused.err);
 }
 
+// Refutes a replay that says that it has released what had left before it, and a forecast of windows after the last one
+// of the job.
+#[test]
+fn a_replay_says_what_it_has_added() {
+    let scene = Scene::new("added");
+    let (text, _) = log(0, 4, 30);
+    scene.write("visits.csv", text);
+    scene.write("job.toml", exact(0, Some(4 * SECOND)));
+    scene.init();
+    let replay = ["replay", "job.toml", "--out", "releases.jsonl"];
+    let forecast = || {
+        let stated = scene.done(&["ledger", "forecast", "job.ledger", "--config", "job.toml"]).out;
+        stated.lines().find(|line| line.contains("refuses ")).unwrap().trim().to_owned()
+    };
+    assert_eq!(scene.done(&replay).err, "4 released\n");
+    assert_eq!(forecast(), "refuses   never: no window is to come");
+    let charged = scene.charged("job.ledger");
+    assert_eq!(scene.done(&replay).err, "0 released, 4 released before\n");
+    let line = scene.done(&[&replay[..], &["--json"]].concat()).err;
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["released"], &line["released_before"]), (&4.into(), &4.into()), "{line}");
+    assert_eq!(scene.charged("job.ledger"), charged);
+    // A new file receives lines that had left in another.
+    assert_eq!(
+        scene.done(&["replay", "job.toml", "--out", "new.jsonl"]).err,
+        "0 released, 4 released before\n"
+    );
+    scene.write("job.toml", exact(0, Some(6 * SECOND)));
+    assert_eq!(
+        forecast(),
+        "refuses   never: the 2 windows to come fit; the last of them closes 1970-01-01T00:00:06Z"
+    );
+    assert_eq!(scene.done(&replay).err, "2 released, 4 released before\n");
+}
+
 // Refutes second answers from an older copy of the ledger whose output was rotated: a new output shows nothing.
 #[test]
 fn an_older_ledger_is_noticed_by_a_rotated_output() {

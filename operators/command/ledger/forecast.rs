@@ -19,7 +19,7 @@ pub(crate) struct ForecastArgs {
     /// Print this account alone
     #[arg(long, value_parser = account())]
     account: Option<Name>,
-    /// Take the releases of this job file for all that its job has; without it, a release has ended that had no row
+    /// Take the releases of this job file for all that its job has, with windows until its job.until; without it, a release has ended that had no row
     /// for three of its windows while others of its job had some
     #[arg(long, value_name = "JOB")]
     config: Option<PathBuf>,
@@ -83,10 +83,7 @@ struct AccountForecast {
 impl AccountForecast {
     fn of(ledger: &mut Ledger, account: AccountSpec, job: Option<&Job>) -> Result<AccountForecast, Refusal> {
         let forecast = match job {
-            Some(job) => {
-                let releases = job.release_names().cloned().collect();
-                ledger.forecast_of(account.name(), &job.name, &releases)?
-            }
+            Some(job) => ledger.forecast_of(account.name(), &job.name, &job.last_windows()?)?,
             None => ledger.forecast(account.name())?,
         };
         let of = job.map(|job| job.name.clone());
@@ -97,6 +94,7 @@ impl AccountForecast {
         let (outlook, refused) = match self.forecast.outlook() {
             Outlook::Unseen => ("unseen", Value::Null),
             Outlook::Endless => ("never", Value::Null),
+            Outlook::Holds => ("holds", Value::Null),
             Outlook::Refused { pace, window } => {
                 let Pace { job, release, .. } = &self.forecast.paces()[*pace];
                 let window = json!({ "start": instant(window.start()), "end": instant(window.end()) });
@@ -104,7 +102,8 @@ impl AccountForecast {
             }
             _ => ("beyond", Value::Null),
         };
-        let counted = matches!(self.forecast.outlook(), Outlook::Refused { .. } | Outlook::Beyond);
+        let counted =
+            matches!(self.forecast.outlook(), Outlook::Refused { .. } | Outlook::Beyond | Outlook::Holds);
         let pace = |pace: &Pace| {
             json!({
                 "job": pace.job.as_str(),
@@ -119,6 +118,7 @@ impl AccountForecast {
                 "job": ended.job.as_str(),
                 "release": ended.release.as_str(),
                 "last_closes": instant(ended.last),
+                "over": ended.is_over,
             })
         };
         json!({
@@ -138,8 +138,9 @@ impl AccountForecast {
             let price = price.as_ref().map_or("prepaid".to_owned(), |price| format!("{price} a window"));
             page += &format!("  pace      {job} {release}: every {}, {price}\n", in_words(*step));
         }
-        for EndedRelease { job, release, last } in self.forecast.ended() {
+        for EndedRelease { job, release, last, is_over } in self.forecast.ended() {
             let why = match &self.of {
+                _ if *is_over => "the job has no window after it",
                 Some(of) if of == job => "the job file does not have it",
                 _ => "the others of its job went on without it",
             };
@@ -159,6 +160,8 @@ impl AccountForecast {
         match self.forecast.outlook() {
             Outlook::Unseen => "unknown: the ledger holds no window that was charged".into(),
             Outlook::Endless => "never, at this pace".into(),
+            Outlook::Holds if windows == 0 => "never: no window is to come".into(),
+            Outlook::Holds => format!("never: the {windows} {more} to come fit{until}"),
             Outlook::Refused { pace, window } => {
                 let Pace { job, release, .. } = &self.forecast.paces()[*pace];
                 let (start, end) = (moment(window.start()), moment(window.end()));

@@ -156,6 +156,8 @@ impl From<Box<dyn Error + Send + Sync>> for RunError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
     pub(crate) released: u64,
+    /// The number of the released windows that had left before this run.
+    pub(crate) before: u64,
     pub(crate) refused: u64,
     pub(crate) skipped: u64,
     pub(crate) lost: u64,
@@ -166,7 +168,7 @@ pub struct Finished {
 /// it may hold what a source or a sink says.
 pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
     match ended {
-        Ok(Finished { released, refused, skipped, lost, stopped }) => {
+        Ok(Finished { released, refused, skipped, lost, stopped, .. }) => {
             to_public!(DEBUG, "run ended", released, refused, skipped, lost, stopped, "a run has ended");
         }
         Err(failure) => {
@@ -176,11 +178,16 @@ pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
     }
 }
 
-/// Formats the numbers of windows by outcome: `5 released, 7 refused`.
+/// Formats the numbers of windows by outcome: `5 released, 7 refused`, or `1 released, 4 released before, 7 refused`.
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} released", self.released)?;
-        for (count, what) in [(self.refused, "refused"), (self.skipped, "skipped"), (self.lost, "lost")] {
+        write!(f, "{} released", self.released.saturating_sub(self.before))?;
+        for (count, what) in [
+            (self.before, "released before"),
+            (self.refused, "refused"),
+            (self.skipped, "skipped"),
+            (self.lost, "lost"),
+        ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
             }
@@ -192,7 +199,7 @@ impl fmt::Display for Finished {
 impl Finished {
     /// Creates the outcome of a run that was stopped before it began.
     pub(crate) fn stopped() -> Finished {
-        Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: true }
+        Finished { stopped: true, ..Finished::default() }
     }
 
     /// Adds windows of one outcome.
@@ -205,9 +212,14 @@ impl Finished {
         } += windows;
     }
 
-    /// Returns the number of released windows.
+    /// Returns the number of released windows, those among them that had left before this run.
     pub fn released(&self) -> u64 {
         self.released
+    }
+
+    /// Returns the number of the released windows that had left before this run, which it has given again.
+    pub fn released_before(&self) -> u64 {
+        self.before
     }
 
     /// Returns the number of windows that were refused for budget.
@@ -355,10 +367,16 @@ mod tests {
     // Refutes windows that were refused, skipped or lost and are not reported.
     #[test]
     fn a_run_says_what_became_of_every_window() {
-        let all = Finished { released: 0, refused: 0, skipped: 0, lost: 0, stopped: false };
+        let all = Finished::default();
         let said = |finished: Finished| finished.to_string();
         assert_eq!(said(all), "0 released");
         assert_eq!(said(Finished { released: 5, refused: 7, ..all }), "5 released, 7 refused");
+        // What this run has added is the first number.
+        assert_eq!(said(Finished { released: 5, before: 5, ..all }), "0 released, 5 released before");
+        assert_eq!(
+            said(Finished { released: 5, before: 3, lost: 1, ..all }),
+            "2 released, 3 released before, 1 lost"
+        );
         assert_eq!(
             said(Finished { skipped: 1, lost: 2, stopped: true, ..all }),
             "0 released, 1 skipped, 2 lost, stopped"
@@ -368,7 +386,7 @@ mod tests {
     // Refutes a run that lost every window and reports success.
     #[test]
     fn a_run_that_lost_windows_and_released_none_is_not_done() {
-        let all = Finished { released: 0, refused: 0, skipped: 1, lost: 0, stopped: false };
+        let all = Finished { skipped: 1, ..Finished::default() };
         assert_eq!(all.exit_code(), 0);
         assert_eq!(Finished { lost: 2, ..all }.exit_code(), 78);
         assert_eq!(Finished { lost: 2, released: 1, ..all }.exit_code(), 0);

@@ -14,7 +14,7 @@ use crate::dataflow::engine::{
     CapacityContainerBuilder, Engine, Exchange, InputHandle, Operator, Pipeline, Probe, Scope, Timestamp,
 };
 use crate::dataflow::spill::SpillSpace;
-use crate::ledger::{Name, ReleaseStatus};
+use crate::ledger::{Name, ReleaseStatus, Row};
 use crate::time::Time;
 
 /// A switch that stops a run from outside, such as from a signal handler's thread: nothing more is read,
@@ -69,6 +69,8 @@ pub(crate) struct ProcessShared {
     failure: Mutex<Option<RunError>>,
     halts: Mutex<Vec<Box<dyn Fn() + Send>>>,
     by_status: [AtomicU64; 4],
+    /// The number of the released windows that had left before this run.
+    before: AtomicU64,
     /// The number of windows that the gate has not answered for.
     awaited: AtomicUsize,
     /// A reference that every release holds until it has reached its sink.
@@ -91,6 +93,7 @@ impl ProcessShared {
             failure: Mutex::new(None),
             halts: Mutex::new(Vec::new()),
             by_status: Default::default(),
+            before: AtomicU64::new(0),
             awaited: AtomicUsize::new(0),
             leaving: Arc::new(()),
             revealing,
@@ -155,8 +158,12 @@ impl ProcessShared {
         self.revealing.as_ref().is_some_and(|own| Arc::ptr_eq(own, mark))
     }
 
-    pub(crate) fn count(&self, status: ReleaseStatus) {
-        self.by_status[status as usize].fetch_add(1, Ordering::Relaxed);
+    /// Counts a window by its row, as it was read back.
+    pub(crate) fn count(&self, row: &Row) {
+        self.by_status[row.status() as usize].fetch_add(1, Ordering::Relaxed);
+        if row.status() == ReleaseStatus::Sealed && row.delivered {
+            self.before.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts windows that were submitted to a gate, and those that it has answered for.
@@ -184,6 +191,7 @@ impl ProcessShared {
         {
             finished.add(status, self.by_status[status as usize].load(Ordering::Relaxed));
         }
+        finished.before = self.before.load(Ordering::Relaxed);
         finished
     }
 }

@@ -381,7 +381,7 @@ impl<S: WindowStatistic> ReleaseSequencer<S> {
         (row, budget_status, took): ReleaseOutcome,
         emit: &mut Emit<'_>,
     ) {
-        self.shared.count(row.status());
+        self.shared.count(&row);
         emit(capability, LeavingRelease::new((row, budget_status, took), &self.handle, &self.shared));
     }
 

@@ -339,13 +339,12 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     /// The gate gives the rows that a former process has not delivered when it is opened, and each again to a query that asks for
     /// it: the second time it is a repeated one.
     pub(super) fn leaving(&mut self, outcome: QueryOutcome) -> LeavingRelease {
-        let (status, is_new) = (outcome.0.status(), self.left.insert(outcome.0.release().id()));
-        let leaving = LeavingRelease::new(outcome, &self.handle, &self.shared);
-        if !is_new {
-            return leaving.repeated();
+        let is_new = self.left.insert(outcome.0.release().id());
+        if is_new {
+            self.shared.count(&outcome.0);
         }
-        self.shared.count(status);
-        leaving
+        let leaving = LeavingRelease::new(outcome, &self.handle, &self.shared);
+        if is_new { leaving } else { leaving.repeated() }
     }
 }
 

@@ -1,12 +1,13 @@
 //! The connection of a job to its ledger: one that states the same budget, with its key. A check and a run
 //! inspect it by the same function, so that a job that passes one is not refused by the other.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::accounting::Promise;
-use crate::dataflow::{Clock, SpillSpace, SystemClock};
+use crate::dataflow::{Clock, Schedule, SpillSpace, SystemClock};
 use crate::gate::{compare, resumed_since};
 use crate::http::AccessToken;
 use crate::invalid::found_by;
@@ -14,8 +15,8 @@ use crate::job::config::{AskSpec, shell_quoted};
 use crate::job::sinks;
 use crate::ledger::place::directory;
 use crate::ledger::{
-    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, RefusedWindows, ReleaseId as Released,
-    Shortfall,
+    AccountSpec, Anchor, Charge, Digest, Journal, Ledger, LedgerKey, Name, RefusedWindows,
+    ReleaseId as Released, Shortfall,
 };
 use crate::time::{Span, in_utc};
 use crate::words::meant;
@@ -275,6 +276,15 @@ impl Job {
         }
     }
 
+    /// Returns the releases of the job, each with the end of its last window if it has one.
+    ///
+    /// # Errors
+    ///
+    /// If the job cannot be planned.
+    pub fn last_windows(&self) -> Result<BTreeMap<Name, Option<Time>>, RunError> {
+        Ok(last_windows(&self.release_plans(self.horizon())?, &self.ask_plans(self.horizon())?))
+    }
+
     /// Returns the reason for which a new output is refused: these rows are in archives alone.
     fn lacking(&self, (until, floor): (i64, Time)) -> String {
         format!(
@@ -434,7 +444,7 @@ impl Job {
         self.check_version_terms(&mut ledger, (offers, asks))?;
         examine(&mut ledger)?;
         let sink = sink.as_deref();
-        let releases = self.release_names().cloned().collect();
+        let releases = last_windows(offers, asks);
         let mut opening = Opening::new(&privacy.ledger, self.name.as_str())?
             .version(self.numbered())
             .key(&privacy.key)
@@ -503,6 +513,17 @@ impl Job {
             _ => Ok(Gate::elsewhere(self.name.as_str(), &self.privacy.key)?.with_version(self.numbered())),
         }
     }
+}
+
+/// Returns the releases of a job, each with the end of its last window if it has one.
+fn last_windows(offers: &[ReleasePlan], asks: &[AskPlan]) -> BTreeMap<Name, Option<Time>> {
+    let offers = offers.iter().map(|offer| (&offer.name, &offer.schedule));
+    let schedules = offers.chain(asks.iter().map(|ask| (&ask.name, &ask.schedule)));
+    let last = |schedule: &Schedule| {
+        let number = schedule.count().checked_sub(1).filter(|_| schedule.is_bounded());
+        number.and_then(|number| schedule.window(number)).map(|window| window.end())
+    };
+    schedules.map(|(name, schedule)| (name.clone(), last(schedule))).collect()
 }
 
 fn unstated(name: &str, stated: &[AccountSpec], init: &str) -> String {

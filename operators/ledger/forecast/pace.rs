@@ -1,7 +1,7 @@
 //! The paces of the statistics of an account, by the newest rows of each, and the statistics that have ended.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem;
 
 use super::{EndedRelease, Pace};
@@ -11,7 +11,7 @@ use crate::ledger::error::LedgerError;
 use crate::ledger::name::Name;
 use crate::ledger::repair;
 use crate::ledger::rows::{ReleaseId, Row};
-use crate::time::LIMIT;
+use crate::time::{LIMIT, Time};
 
 /// The number of its windows for which a release without a row, while others of its job have some, is taken to go
 /// on.
@@ -21,13 +21,13 @@ const GRACE: i128 = 3;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacing {
     seen: BTreeMap<(Name, Name, Name), Seen>,
-    /// The job whose releases are known, with all of them.
-    known: Option<(Name, BTreeSet<Name>)>,
+    /// The job whose releases are known, with all of them, each with the end of its last window if it has one.
+    known: Option<(Name, BTreeMap<Name, Option<Time>>)>,
 }
 
 impl Pacing {
-    /// Sets all releases of a job: its others have ended.
-    pub(crate) fn know(&mut self, job: Name, releases: BTreeSet<Name>) {
+    /// Sets all releases of a job, each with the end of its last window if it has one: its others have ended.
+    pub(crate) fn know(&mut self, job: Name, releases: BTreeMap<Name, Option<Time>>) {
         self.known = Some((job, releases));
     }
 
@@ -60,16 +60,20 @@ impl Pacing {
                 continue;
             };
             let reached = reached.get(job).copied().unwrap_or(last);
-            let is_known = |(known, _): &&(Name, BTreeSet<Name>)| known == job;
-            let has_ended = match self.known.as_ref().filter(is_known) {
-                Some((_, releases)) => !releases.contains(release),
+            let known = self.known.as_ref().filter(|(known, _)| known == job);
+            let has_ended = match known.map(|(_, releases)| releases.get(release)) {
+                Some(stated) => {
+                    pace.until = stated.copied().flatten();
+                    stated.is_none()
+                }
                 None => i128::from(reached) - i128::from(last) >= GRACE * length.max(pace.step.into()),
             };
-            if has_ended {
-                ended.push(EndedRelease { job: pace.job, release: pace.release, last });
+            let floor = i128::from(reached) - length;
+            pace.start_from(i64::try_from(floor).unwrap_or(i64::MIN))?;
+            let is_over = !has_ended && pace.windows() == 0;
+            if has_ended || is_over {
+                ended.push(EndedRelease { job: pace.job, release: pace.release, last, is_over });
             } else {
-                let floor = i128::from(reached) - length;
-                pace.start_from(i64::try_from(floor).unwrap_or(i64::MIN))?;
                 paces.push(pace);
             }
         }
@@ -124,7 +128,7 @@ impl Seen {
         // first.
         let prices = if let Promise::Windows(_) = promise { None } else { prices };
         let (price, partial) = prices.map(|prices| (prices.whole, prices.partial)).unzip();
-        Some(Pace { job, release, next, step, price, partial })
+        Some(Pace { job, release, next, step, price, partial, until: None })
     }
 }
 
@@ -223,12 +227,34 @@ mod tests {
         let known = |releases: &[&str], newest: &[_]| {
             let name = |name: &&str| Name::new("name", name).unwrap();
             let mut pacing = Pacing::default();
-            pacing.know(name(&"job"), releases.iter().map(name).collect());
+            pacing.know(name(&"job"), releases.iter().map(|release| (name(release), None)).collect());
             going(&mut pacing, newest)
         };
         let newest = [("a", 10, 100), ("b", 10, 100)];
         assert_eq!(known(&["b", "c"], &newest), (owned(&[("b", 100)]), owned(&[("a", 100)])));
         // One that comes back goes on where its job is.
         assert_eq!(known(&["a", "b"], &[("a", 10, 100), ("b", 10, 200)]).0, owned(&[("a", 190), ("b", 200)]));
+    }
+
+    // Refutes a window after the last one of its job, and a statistic whose last window is over and that goes on; windows of
+    // a calendar, the last of which ends a little before or after that of equal steps, and is left out or followed by another.
+    #[test]
+    fn no_window_comes_after_the_last_of_its_job() {
+        let name = |name: &str| Name::new("name", name).unwrap();
+        let of = |until: &[(&str, Option<i64>)], newest: &[_]| {
+            let mut pacing = Pacing::default();
+            pacing.know(name("job"), until.iter().map(|(release, until)| (name(release), *until)).collect());
+            let (paces, ended) = going(&mut pacing, newest);
+            let account = AccountSpec::lifetime("account", amount(100)).unwrap();
+            let windows: Vec<u64> = pacing.of(&account).unwrap().0.iter().map(Pace::windows).collect();
+            (paces.len(), ended, windows)
+        };
+        let newest = [("a", 10, 100)];
+        assert_eq!(of(&[("a", None)], &newest), (1, vec![], vec![u64::MAX]));
+        assert_eq!(of(&[("a", Some(130))], &newest), (1, vec![], vec![3]));
+        assert_eq!(of(&[("a", Some(126))], &newest), (1, vec![], vec![3]));
+        assert_eq!(of(&[("a", Some(134))], &newest), (1, vec![], vec![3]));
+        assert_eq!(of(&[("a", Some(110))], &newest), (1, vec![], vec![1]));
+        assert_eq!(of(&[("a", Some(100))], &newest), (0, vec![("a".to_owned(), 100)], vec![]));
     }
 }

@@ -27,6 +27,7 @@ fn pace(index: usize, start: i64, length: i64, step: u64, price: u64) -> Pace {
         step,
         price: (price > 0).then(|| amount(price)),
         partial: (price > 0).then(|| amount(price)),
+        until: None,
     }
 }
 
@@ -69,7 +70,7 @@ fn slow(
         .map(|(index, pace)| (pace.next.end(), index, pace.next))
         .collect();
     let (mut windows, mut last) = (0, None);
-    while windows < most {
+    while windows < most && !next.is_empty() {
         next.sort_by_key(|(end, index, _)| (*end, *index));
         let (_, index, window) = next[0];
         let Some(PrivacyCost::Pure { epsilon }) = &paces[index].price else { panic!() };
@@ -81,7 +82,10 @@ fn slow(
         (windows, last) = (windows + 1, Some(window.end()));
         let step = paces[index].step as i64;
         let window = Interval::new(window.start() + step, window.end() + step).unwrap();
-        next[0] = (window.end(), index, window);
+        match paces[index].until {
+            Some(until) if window.end() > until => drop(next.remove(0)),
+            _ => next[0] = (window.end(), index, window),
+        }
     }
     (windows, last, None)
 }
@@ -102,7 +106,7 @@ proptest! {
         promise in promises(),
         cap in 1..120u64,
         past in prop::collection::vec((-30..0i64, 1..12i64, 1..8u64), 0..6),
-        coming in prop::collection::vec((-10..20i64, 1..12i64, 1..12u64, 0..8u64), 1..4),
+        coming in prop::collection::vec((-10..20i64, 1..12i64, 1..12u64, 0..8u64, prop::option::of(0..60u64)), 1..4),
     ) {
         let account = account(promise, cap);
         let mut balance = Account::new(promise, account.neighbours, account.cap.clone()).unwrap();
@@ -116,7 +120,10 @@ proptest! {
         let paces: Vec<Pace> = coming
             .iter()
             .enumerate()
-            .map(|(index, (start, length, step, price))| pace(index, *start, *length, *step, *price))
+            .map(|(index, (start, length, step, price, further))| {
+                let until = further.map(|windows| start + length + (windows * step) as i64);
+                Pace { until, ..pace(index, *start, *length, *step, *price) }
+            })
             .collect();
         let forecast = forecast(&account, balance, paces.clone(), LOOKED_AT).unwrap();
         if paces.iter().all(|pace| pace.price.is_none()) {
@@ -128,6 +135,10 @@ proptest! {
         match (forecast.outlook(), refused) {
             (Outlook::Refused { pace, window }, Some(refused)) => {
                 prop_assert_eq!((*pace, *window), refused);
+                prop_assert_eq!((forecast.windows(), forecast.last_closes()), (windows, last));
+            }
+            (Outlook::Holds, None) => {
+                prop_assert!(paces.iter().all(|pace| pace.price.is_none() || pace.until.is_some()));
                 prop_assert_eq!((forecast.windows(), forecast.last_closes()), (windows, last));
             }
             (Outlook::Endless, None) => {}
@@ -176,6 +187,14 @@ fn a_lifetime_ends_and_a_span_renews_itself() {
     let tied = forecast(Promise::Lifetime, 7, vec![pace(0, 0, 10, 10, 2), pace(1, 5, 5, 10, 2)]);
     assert_eq!((tied.windows(), tied.last_closes()), (3, Some(20)));
     assert!(matches!(tied.outlook(), Outlook::Refused { pace: 1, .. }));
+
+    // Three windows come, and no other: the budget holds them, and not one less.
+    for promise in [Promise::Lifetime, Promise::Any(100), Promise::Each(100)] {
+        let three = || vec![Pace { until: Some(30), ..pace(0, 0, 10, 10, 3) }];
+        let held = forecast(promise, 9, three());
+        assert_eq!((held.outlook(), held.windows(), held.last_closes()), (&Outlook::Holds, 3, Some(30)));
+        assert!(matches!(forecast(promise, 8, three()).outlook(), Outlook::Refused { .. }), "{promise:?}");
+    }
 
     assert_eq!(forecast(Promise::Lifetime, 7, vec![]).outlook(), &Outlook::Unseen);
     assert_eq!(forecast(Promise::Windows(3), 7, vec![pace(0, 0, 10, 10, 0)]).outlook(), &Outlook::Endless);

@@ -149,6 +149,8 @@ pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
     Some(match forecast.outlook() {
         Outlook::Unseen => "Nothing was charged yet, so there is no pace to go by.".to_owned(),
         Outlook::Endless => "No window is ever refused, at this pace.".to_owned(),
+        Outlook::Holds if forecast.windows() == 0 => "No window is to come.".to_owned(),
+        Outlook::Holds => format!("The budget holds all windows that are to come, {more}{until}."),
         Outlook::Refused { pace, window } => {
             let name = forecast.paces().get(*pace).map_or("a release", |pace| pace.release.as_str());
             let window = spanned(Some(window.start()), Some(window.end()));
