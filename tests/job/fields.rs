@@ -347,6 +347,7 @@ fn a_sample_says_what_conditions_and_lists_leave() {
     let said = sample("all");
     for words in [
         "fields in 10 records (",
+        "  privacy.person     person: found 10, readable 10, of 1 person\n",
         "  source.where       holds of 7 of 10 records\n",
         "  release[1].where   holds of 3 of 7 records\n",
         "  release[1].sum.by  page: found 9, readable 9, among the listed keys 5\n",
@@ -392,4 +393,39 @@ fn a_sample_says_what_conditions_and_lists_leave() {
         wrong.code == Some(2) && wrong.err.contains("give a whole number of records, such as 1000, or all"),
         "{wrong:?}"
     );
+}
+
+// Refutes a sample that hides the format that the times have, and a warning about windows where no time could be read.
+#[test]
+fn a_time_in_another_format_is_named_with_its_format() {
+    for (time, format, words) in [
+        (
+            "2017-07-14 02:40:00",
+            "%d/%m/%Y %H:%M",
+            "found a time in the format %Y-%m-%d %H:%M:%S%.f, where a time in the format %d/%m/%Y %H:%M of source.time is read",
+        ),
+        (
+            "2017-07-14T02:40:00Z",
+            "unix",
+            "found a time in the format rfc3339, where a time in the format unix of source.time is read",
+        ),
+        ("soon", "unix", "found a text, where a time in the format unix of source.time is read"),
+    ] {
+        let source = format!(
+            "type = \"csv\"\npath = \"visits.csv\"\ntime = {{ field = \"time\", format = \"{format}\" }}"
+        );
+        let scene = Scene::new("formats");
+        scene.write("job.toml", of_numbers(&source, "page", "price"));
+        scene.write("visits.csv", format!("person,time,page,price\n{SECRET},{time},a,1\n"));
+        let said = scene.done(&["check", "job.toml", "--sample", "all"]);
+        assert!(said.out.contains(&format!("visits.csv:2: time: {words}\n")), "{said:?}");
+        assert!(!said.out.contains("no record lies between"), "{said:?}");
+        is_discreet(time, &said);
+    }
+    let source = "type = \"csv\"\npath = \"visits.csv\"\ntime = { field = \"time\", format = \"unix\" }";
+    let scene = Scene::new("milliseconds");
+    scene.write("job.toml", of_numbers(source, "page", "price"));
+    scene.write("visits.csv", format!("person,time,page,price\np,{},a,1\n", FROM / 1_000));
+    let said = scene.done(&["check", "job.toml", "--sample", "all"]);
+    assert!(said.out.contains("Are they milliseconds: format = \"unix-ms\"?"), "{said:?}");
 }

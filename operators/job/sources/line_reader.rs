@@ -9,6 +9,7 @@ use super::identity::LONGEST_ID;
 use super::lines::{Bad, LineFault, LineFormat};
 use super::maker::{BadCell, Maker, SourceRecord};
 use super::number::steps;
+use super::times::usual_format;
 use super::wanted::{CellLayout, LineCells};
 
 /// Reads lines into one set of cells.
@@ -45,6 +46,16 @@ impl LineReader<'_> {
         match line.len() > self.longest {
             true => self.format.too_long(),
             false => self.format.fault(line, self.maker.names(), self.cells),
+        }
+    }
+
+    /// Returns the fault of a line whose time cannot be read, in the words of the job file, and with the usual format that reads it.
+    pub(super) fn untimed_as(&self, line: &[u8], cell: &BadCell) -> LineFault {
+        let wanted = format!("a time in the format {} of source.time", self.maker.time_format());
+        let fault = self.untimed(line, cell, wanted.into());
+        match usual_format(self.cells.get(line, cell.0)) {
+            Some(format) => LineFault { found: format!("a time in the format {format}").into(), ..fault },
+            None => fault,
         }
     }
 
@@ -85,7 +96,7 @@ impl LineReader<'_> {
             ([b't' | b'f', ..], _) => "true or false",
             _ => "a number",
         };
-        LineFault { field: self.maker.names().get(cell).cloned(), found, wanted }
+        LineFault { field: self.maker.names().get(cell).cloned(), found: found.into(), wanted }
     }
 }
 
@@ -229,7 +240,7 @@ mod tests {
             let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
             let fault = check.check(&text).unwrap_err();
             let UnreadableLine { number, fault } = fault;
-            assert_eq!((number, fault.field.as_deref(), fault.found), (3, field, found), "{shown}");
+            assert_eq!((number, fault.field.as_deref(), &*fault.found), (3, field, found), "{shown}");
             assert!(!format!("{fault:?}").contains("s3cr3t"));
         }
         for line in [

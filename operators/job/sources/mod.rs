@@ -65,5 +65,5 @@ pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedCondition, SurveyedKind, Use};
 pub(in crate::job) use synthetic::SplitMix;
 pub use synthetic::{SyntheticLog, SyntheticRow};
-pub(in crate::job) use times::is_time;
+pub(in crate::job) use times::{USUAL_FORMATS, is_time_of};
 pub(crate) use wanted::{FieldRequirements, KeyField, NumberField};

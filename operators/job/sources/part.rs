@@ -433,11 +433,7 @@ impl ChunkReader<'_> {
             if let Err(cell) = made {
                 batch.truncate(before);
                 self.survey.unreadable(at(), is_counted, || match is_untimed {
-                    true => {
-                        let format = self.reader.maker.time_format();
-                        let wanted = format!("a time in the format {format} of source.time");
-                        self.reader.untimed(line, &cell, wanted.into())
-                    }
+                    true => self.reader.untimed_as(line, &cell),
                     false => self.reader.unmade(line, &cell),
                 });
                 self.fault.bad(1, file.map(|file| &**file));

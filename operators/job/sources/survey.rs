@@ -4,8 +4,9 @@
 //! A real run counts its first records and warns of a field that none of them has; it goes on in any case. A
 //! demonstration, and a look at a sample, count everything and report it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +30,9 @@ const REPORTED_BAD_LINES: usize = 10;
 
 /// The number of those that are reported for the same fault.
 const REPORTED_ALIKE: usize = 3;
+
+/// The most different people who are counted.
+const MOST_PEOPLE: usize = 1_000_000;
 
 /// The place of the condition of the source.
 const OF_SOURCE: &str = "source.where";
@@ -98,6 +102,8 @@ pub struct Survey {
     first: AtomicI64,
     last: AtomicI64,
     details: Mutex<Vec<Detail>>,
+    /// The hashes of the people, where they are counted.
+    people: Option<(RandomState, Mutex<HashSet<u64>>)>,
     /// The fields that the lines have, where they are collected.
     names: Option<CollectedNames>,
     warn: Option<Warn>,
@@ -143,6 +149,7 @@ impl Survey {
             first: AtomicI64::new(Time::MAX),
             last: AtomicI64::new(Time::MIN),
             details: Mutex::default(),
+            people: None,
             names: None,
             warn: None,
         }
@@ -156,6 +163,11 @@ impl Survey {
     /// The survey of data that may be shown, or of a sample that its operator looks at: `most` records.
     pub(crate) fn for_open_data(uses: Vec<Use>, span: (Option<Time>, Option<Time>), most: u64) -> Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
+    }
+
+    /// Counts the different people, too.
+    pub(crate) fn with_people(self) -> Survey {
+        Survey { people: Some(Default::default()), ..self }
     }
 
     /// Counts the records of which conditions hold, too.
@@ -254,6 +266,12 @@ impl Survey {
                 continue;
             }
             found.fetch_add(1, Ordering::Relaxed);
+            if let (SurveyedKind::Person(_), Some((state, people))) = (&of.kind, &self.people) {
+                let mut people = people.lock().unwrap_or_else(PoisonError::into_inner);
+                if people.len() <= MOST_PEOPLE {
+                    people.insert(state.hash_one(bytes));
+                }
+            }
             let (reads, holds) = match &of.kind {
                 SurveyedKind::Person(_) | SurveyedKind::Id => (bytes.len() <= LONGEST_ID, true),
                 SurveyedKind::Time => (time.is_some(), time.is_some_and(|time| self.holds(time))),
@@ -336,6 +354,12 @@ impl Survey {
         let names = self.names.as_ref();
         let names = names.map(|names| names.found.lock().unwrap_or_else(PoisonError::into_inner).clone());
         names.unwrap_or_default().into_iter().collect()
+    }
+
+    /// The number of different people, where they are counted; one more than are counted, where there are more.
+    fn people(&self) -> Option<u64> {
+        let (_, people) = self.people.as_ref()?;
+        Some(people.lock().unwrap_or_else(PoisonError::into_inner).len() as u64)
     }
 
     /// Warns the operator of the run.
@@ -438,16 +462,22 @@ impl Survey {
         if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
             return None;
         }
+        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        // No line could be read, which is said already.
+        if self.open && first > last && self.bad() > 0 {
+            return None;
+        }
         let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
         let (from, until) = (said(self.span.0), said(self.span.1));
-        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        let is_far = self.open && first <= last && jiff::Timestamp::from_microsecond(first).is_err();
+        let seconds = if is_far { " Are they milliseconds: format = \"unix-ms\"?" } else { "" };
         let seen = match self.open && first <= last {
             true => format!(": the first is of {}, the last of {}", moment(first), moment(last)),
             false => String::new(),
         };
         Some(format!(
             "job.from, job.until: no record lies between {from} and {until}{seen}; every window is empty. Are the years, the \
-             format of the time and its zone right?"
+             format of the time and its zone right?{seconds}"
         ))
     }
 
@@ -492,6 +522,7 @@ impl Survey {
             "notice": NOTICE,
             "records": self.lines(),
             "unreadable": self.bad(),
+            "people": self.people(),
             "fields": fields.collect::<Vec<_>>(),
             "conditions": conditions.collect::<Vec<_>>(),
             "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
@@ -534,6 +565,20 @@ impl fmt::Display for Survey {
                         count(within),
                         grouped(lacking)
                     )?
+                }
+                SurveyedKind::Person(_) if self.people.is_some() => {
+                    let people = self.people().unwrap_or_default();
+                    let more = if people > MOST_PEOPLE as u64 { "more than " } else { "" };
+                    let people = people.min(MOST_PEOPLE as u64);
+                    writeln!(
+                        f,
+                        ", of {more}{}",
+                        if people == 1 {
+                            "1 person".to_owned()
+                        } else {
+                            format!("{} people", grouped(people))
+                        }
+                    )?;
                 }
                 SurveyedKind::Key(Some(_)) => writeln!(f, ", among the listed keys {}", count(within))?,
                 _ => writeln!(f)?,

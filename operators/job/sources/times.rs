@@ -50,9 +50,36 @@ impl Times {
     }
 }
 
-/// Returns true for a text that is a time of this format.
-pub(in crate::job) fn is_time(format: &TimeFormat, bytes: &[u8]) -> bool {
-    Times::new(format, &Zone::utc()).is_ok_and(|mut times| times.read(bytes).is_some())
+/// The formats that times usually have, the likeliest first.
+pub(in crate::job) const USUAL_FORMATS: [&str; 10] = [
+    "rfc3339",
+    "clf",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y/%m/%d %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S",
+    "%Y-%m-%d",
+    "unix-ms",
+    "unix",
+];
+
+/// Returns true for a text that is a time of a usual format; of numbers, one of the years 2001 to 2286.
+pub(in crate::job) fn is_time_of(format: &str, text: &[u8]) -> bool {
+    let whole = text.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let digits = match format {
+        "unix" => Some(10),
+        "unix-ms" => Some(13),
+        _ => None,
+    };
+    let fits = digits.is_none_or(|digits| whole.len() == digits && whole.iter().all(u8::is_ascii_digit));
+    let read = |format| Times::new(&format, &Zone::utc()).ok()?.read(text);
+    fits && TimeFormat::parse(format).is_ok_and(|format| read(format).is_some())
+}
+
+/// Returns the usual format that a text has, if it has one.
+pub(super) fn usual_format(text: &[u8]) -> Option<&'static str> {
+    USUAL_FORMATS.into_iter().find(|format| is_time_of(format, text))
 }
 
 /// Parses `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
@@ -249,6 +276,28 @@ mod tests {
             prop_assume!(text.as_str() < "9999-12-30T22");
             let expected = text.parse::<Timestamp>().ok().map(|moment| moment.as_microsecond());
             prop_assert_eq!(read("rfc3339", "UTC", &text), expected, "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_usual_format_is_known_by_a_time_of_it() {
+        for (text, format) in [
+            ("2026-01-31T10:00:00Z", Some("rfc3339")),
+            ("31/Jan/2026:10:00:00 +0000", Some("clf")),
+            ("2026-01-31 10:00:00", Some("%Y-%m-%d %H:%M:%S%.f")),
+            ("2026-01-31 10:00:00.25", Some("%Y-%m-%d %H:%M:%S%.f")),
+            ("2026-01-31 10:00", Some("%Y-%m-%d %H:%M")),
+            ("2026-01-31T10:00:00", Some("%Y-%m-%dT%H:%M:%S%.f")),
+            ("31.01.2026 10:00:00", Some("%d.%m.%Y %H:%M:%S")),
+            ("2026-01-31", Some("%Y-%m-%d")),
+            ("1767225600000", Some("unix-ms")),
+            ("1767225600.5", Some("unix")),
+            ("12345", None),
+            ("2026-13-31", None),
+            ("noon", None),
+            ("", None),
+        ] {
+            assert_eq!(usual_format(text.as_bytes()), format, "{text}");
         }
     }
 

@@ -7,9 +7,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::LogKind;
-use crate::job::config::TimeFormat;
 use crate::job::sources::bytes::unpacked;
-use crate::job::sources::{is_number, is_time};
+use crate::job::sources::{USUAL_FORMATS, is_number, is_time_of};
 
 /// Names that a column may have, the likeliest first, in small letters and without marks between words.
 pub(super) type Candidates = &'static [&'static str];
@@ -139,20 +138,6 @@ pub(super) struct UnnamedColumns {
     pub(super) numbers: Vec<usize>,
 }
 
-/// The formats that the time of a log without names is tried for.
-const FORMATS: [&str; 10] = [
-    "rfc3339",
-    "clf",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y/%m/%d %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%Y-%m-%d",
-    "unix-ms",
-    "unix",
-];
-
 /// The most records that are read of a log without names.
 const MOST_RECORDS: usize = 20;
 
@@ -278,7 +263,7 @@ impl FirstLines {
         let is_value = |cell: &String| {
             cell.trim().is_empty()
                 || is_number(cell.as_bytes())
-                || FORMATS.iter().any(|format| is_time_of(format, cell))
+                || USUAL_FORMATS.iter().any(|format| is_time_of(format, cell.as_bytes()))
         };
         if width < 2 || !first.iter().any(is_value) {
             return None;
@@ -289,8 +274,10 @@ impl FirstLines {
         let all = |column: usize, holds: &dyn Fn(&String) -> bool| {
             cells(column).next().is_some() && cells(column).all(holds)
         };
-        let times = FORMATS.iter().flat_map(|format| (0..width).map(move |column| (column, *format)));
-        let time = times.into_iter().find(|(column, format)| all(*column, &|cell| is_time_of(format, cell)));
+        let times = USUAL_FORMATS.iter().flat_map(|format| (0..width).map(move |column| (column, *format)));
+        let time = times
+            .into_iter()
+            .find(|(column, format)| all(*column, &|cell| is_time_of(format, cell.as_bytes())));
         let others: Vec<usize> =
             (0..width).filter(|column| time.is_none_or(|(time, _)| time != *column)).collect();
         let is_numeric = |column: &usize| all(*column, &|cell| is_number(cell.as_bytes()));
@@ -319,19 +306,6 @@ fn cells_of(line: &str, delimiter: char) -> Vec<String> {
         true => line.split(delimiter).map(str::to_owned).collect(),
         false => split(line, delimiter),
     }
-}
-
-/// Returns true for a time of this format; of numbers, for one of the years 2001 to 2286.
-fn is_time_of(format: &str, cell: &str) -> bool {
-    let whole = cell.split('.').next().unwrap_or_default();
-    let digits = match format {
-        "unix" => Some(10),
-        "unix-ms" => Some(13),
-        _ => None,
-    };
-    let fits =
-        digits.is_none_or(|digits| whole.len() == digits && whole.bytes().all(|byte| byte.is_ascii_digit()));
-    fits && TimeFormat::parse(format).is_ok_and(|format| is_time(&format, cell.as_bytes()))
 }
 
 /// Returns the next line without its end; `None` at the end of the file.

@@ -53,7 +53,7 @@ impl Rows {
             cells.write(cell, |beside| written = write(array, row, longest, beside));
             written.map_err(|Bad| {
                 let (found, wanted) = unwritten(array.data_type());
-                LineFault { field: names.get(cell).cloned(), found, wanted: wanted.into() }
+                LineFault { field: names.get(cell).cloned(), found: found.into(), wanted: wanted.into() }
             })?;
         }
         Ok(())

@@ -274,7 +274,7 @@ mod tests {
             let format = Combined::new(&names);
             assert!(format.read(line.as_bytes(), &mut cells).is_err(), "{line}");
             let fault = format.fault(line.as_bytes(), &mut cells);
-            assert_eq!((fault.field.as_deref(), fault.found), (Some(field), found), "{line}");
+            assert_eq!((fault.field.as_deref(), &*fault.found), (Some(field), found), "{line}");
         }
     }
 }

@@ -41,14 +41,14 @@ pub(super) struct LineFault {
     /// The field, where one is at fault.
     pub(super) field: Option<String>,
     /// The kind of what was found.
-    pub(super) found: &'static str,
+    pub(super) found: Cow<'static, str>,
     /// The kind of what is read there.
     pub(super) wanted: Cow<'static, str>,
 }
 
 impl LineFault {
     fn of(field: &str, found: &'static str, wanted: impl Into<Cow<'static, str>>) -> LineFault {
-        LineFault { field: Some(field.to_owned()), found, wanted: wanted.into() }
+        LineFault { field: Some(field.to_owned()), found: found.into(), wanted: wanted.into() }
     }
 }
 
@@ -89,7 +89,7 @@ impl LineFormat {
             LineFormat::Jsonl(_) => "one JSON object of at most 1 MiB on each line",
             _ => "a line of at most 1 MiB",
         };
-        LineFault { field: None, found: TOO_LONG, wanted: wanted.into() }
+        LineFault { field: None, found: TOO_LONG.into(), wanted: wanted.into() }
     }
 
     /// Returns the fault of a line, without its end, that cannot be split into the cells of these names.
@@ -104,11 +104,13 @@ impl LineFormat {
                     Some(_) => "one text, number, truth value or null",
                     None => "one JSON object of at most 1 MiB on each line",
                 };
-                LineFault { field, found, wanted: wanted.into() }
+                LineFault { field, found: found.into(), wanted: wanted.into() }
             }
             // A row names its column by itself.
             #[cfg(feature = "arrow")]
-            LineFormat::Rows => LineFault { field: None, found: "another value", wanted: "a row".into() },
+            LineFormat::Rows => {
+                LineFault { field: None, found: "another value".into(), wanted: "a row".into() }
+            }
         }
     }
 

@@ -168,7 +168,7 @@ fn a_fault_names_its_column() {
         assert!(columns.quoted(line.as_bytes(), &mut LineCells::new(2)).is_err(), "{line}");
         let fault = columns.fault(line.as_bytes(), &names);
         assert_eq!(
-            (fault.field.as_deref(), fault.found, &*fault.wanted),
+            (fault.field.as_deref(), &*fault.found, &*fault.wanted),
             (Some(field), found, wanted),
             "{line}"
         );
