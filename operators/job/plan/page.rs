@@ -68,8 +68,8 @@ impl Display for Plan {
         line(
             f,
             "",
-            "Noise is in the units of the file. A cell needs so many people if each brings one record, and half of the \
-             most that counts; how many there will be is not looked at.",
+            "Noise is in the units of the file. The people of a cell are those whom it needs if each brings one record, \
+             and half of the most that counts; no log was read for them.",
         )
     }
 }
