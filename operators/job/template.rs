@@ -237,7 +237,13 @@ impl JobTemplate {
         match (columns.person.is_sure, &columns.person.others[..]) {
             (true, []) => self.line(&stated),
             (true, others) => {
-                self.edit("whose a record is: another field may be meant", &stated);
+                let what = match self.has_names {
+                    true => "whose a record is: another field may be meant",
+                    false => {
+                        "whose a record is: the first column that is no time, unless another one is meant"
+                    }
+                };
+                self.edit(what, &stated);
                 for other in others {
                     self.line(&format!("# person  = {{ field = {}, missing = \"drop\" }}", quoted(other)));
                 }

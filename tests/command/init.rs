@@ -157,7 +157,7 @@ fn a_log_without_names_has_a_job_that_runs() {
         assert!(page.starts_with(&read), "{page}");
         for words in [
             "the names of the columns, in their order\n",
-            "whose a record is: another field may be meant\n",
+            "whose a record is: the first column that is no time, unless another one is meant\n",
             "a release that is left out, since no field is known for it: the field by which people are counted\n",
         ] {
             assert!(page.contains(words), "no {words}: {page}");

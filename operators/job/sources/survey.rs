@@ -744,6 +744,7 @@ mod tests {
         assert!(
             said.lock().unwrap()[0].starts_with("release.visits.shop: field shop: none of the first 1,000")
         );
+        assert_eq!([-1, 0].map(|time| survey.is_before(time)), [true, false]);
         survey.end(Some(-1));
         assert_eq!(said.lock().unwrap().len(), 1, "a live run that ends before its first window begins");
         survey.end(Some(0));
