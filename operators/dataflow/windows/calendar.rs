@@ -112,8 +112,8 @@ impl Calendar {
         Calendar::of(CalendarStep::Day, count)
     }
 
-    /// Windows of this number of weeks, which begin on this day of the week. They are counted from the first such day of 1970, so that weeks
-    /// from Thursday are [days(7)](Calendar::days).
+    /// Windows of this number of weeks, which begin on this day of the week. They are counted from the first such day of
+    /// 1970, so that weeks from Thursday are [days(7)](Calendar::days).
     pub fn weeks(count: u32, from: Weekday) -> Calendar {
         Calendar { first: from.after_epoch(), ..Calendar::days(count.saturating_mul(7)) }
     }

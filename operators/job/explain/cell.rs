@@ -406,7 +406,7 @@ impl<'c> CellSentences<'c, '_> {
         let each = each.join("; ");
         (!each.is_empty()).then(|| {
             format!(
-                "{each}. It is of the values that the found ranges keep, and costs nothing beside the mean."
+                "{each}. It is of values that are brought into the found ranges, and costs nothing beside the mean."
             )
         })
     }

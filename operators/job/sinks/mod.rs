@@ -231,8 +231,8 @@ impl Sink {
         }
     }
 
-    /// Gives a table without a header columns for roll-ups and covariances, and so the tables that it [switches](Sink::reopen) to.
-    /// One with a header keeps its columns.
+    /// Gives a table without a header columns for roll-ups and covariances, and so the tables that it
+    /// [switches](Sink::reopen) to. One with a header keeps its columns.
     pub(crate) fn widen(&mut self) {
         self.wide = true;
         // The header is to be written.
@@ -242,7 +242,8 @@ impl Sink {
         }
     }
 
-    /// Returns the path of a table of which an earlier run has written the header, without the columns that this one has fields for.
+    /// Returns the path of a table of which an earlier run has written the header, without the columns that this one has
+    /// fields for.
     pub(crate) fn lacks_columns(&self) -> Option<&Path> {
         let lacks = self.format == SinkFormat::Csv && self.wide && !self.columns.wide;
         self.path().filter(|_| lacks)

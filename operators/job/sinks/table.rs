@@ -16,9 +16,10 @@
 //! query has the analyst and the id under `key`, the query under `of`, and the window of its records under `total`, for its
 //! `start` and `end` are those of all that was paid for; one that the bundle has refused has the status `unanswered`.
 //!
-//! The table of a job with roll-ups or covariances has four columns more, behind all others. The total of a roll-up has `true` under
-//! `rollup`. A mean has under `covariance_with` the fields of its covariances, under `covariance` these, and under `covariance_scale` the
-//! standard deviations of their noise, in one order and joined by `; `, as several noises are. A file keeps the columns of its header.
+//! The table of a job with roll-ups or covariances has four columns more, behind all others. The total of a roll-up has
+//! `true` under `rollup`. A mean has under `covariance_with` the fields of its covariances, under `covariance` these, and
+//! under `covariance_scale` the standard deviations of their noise, in one order and joined by `; `, as several noises are.
+//! A file keeps the columns of its header.
 
 use std::borrow::Cow;
 
@@ -81,7 +82,8 @@ impl TableColumns {
         WIDTH + 4 * (usize::from(self.demo) + usize::from(self.wide))
     }
 
-    /// Returns the record of a line that is no value as a table without the columns for roll-ups has it: the same row is known in either.
+    /// Returns the record of a line that is no value as a table without the columns for roll-ups has it: the same row is
+    /// known in either.
     pub(super) fn without_wide(self, record: &str) -> &str {
         let narrow = record.strip_suffix(NOTHING_WIDE).filter(|_| self.wide);
         narrow.unwrap_or(record)

@@ -179,7 +179,7 @@ pub(super) fn silent(series: &ReleaseSeries) -> Option<String> {
     (!said.is_empty()).then(|| format!("A rank says little of few values: {}.", said.join("; ")))
 }
 
-/// The values whose interval is nearly the range that they lie in anyway, in a sentence for each range.
+/// The values whose interval is nearly the range that they lie in anyway, in a sentence for each range, and those without one.
 pub(super) fn next_to_nothing(series: &ReleaseSeries, ranges: &[StatedRange]) -> Vec<String> {
     let said_of = |StatedRange { of, low, high }: &StatedRange| {
         let tracks = series.tracks.iter().filter(|track| track.of == *of);
@@ -198,7 +198,16 @@ pub(super) fn next_to_nothing(series: &ReleaseSeries, ranges: &[StatedRange]) ->
              nothing."
         ))
     };
-    ranges.iter().filter_map(said_of).collect()
+    let unbounded = usize::try_from(series.unbounded).unwrap_or(usize::MAX);
+    let values = series.tracks.iter().map(|track| track.points.len()).sum();
+    let (have, they) = if unbounded == 1 { ("has", "it is") } else { ("have", "they are") };
+    let unbounded = (unbounded > 0).then(|| {
+        let (some, all) = (grouped(&unbounded.to_string()), counted(values, "value"));
+        format!(
+            "{some} of {all} {have} no interval: nothing is promised of how far {they} from the exact number."
+        )
+    });
+    ranges.iter().filter_map(said_of).chain(unbounded).collect()
 }
 
 fn many(people: u64) -> String {

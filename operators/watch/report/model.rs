@@ -53,6 +53,8 @@ pub(super) struct ReleaseSeries {
     pub(super) errors: Errors,
     /// The covariances of the newest window that has some.
     pub(super) covariances: NewestCovariances,
+    /// The number of values without an interval or a bound on their rank.
+    pub(super) unbounded: u64,
     /// The number of values that were released for too few people.
     pub(super) insufficient: u64,
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
@@ -419,6 +421,8 @@ impl ReleaseSeries {
             self.total = cell.total.as_deref().map(str::to_owned);
         }
         let Some(value) = finite(cell.value) else { return };
+        let is_bounded = cell.ranked().is_some() || cell.low.is_some() || cell.high.is_some();
+        self.unbounded += u64::from(!is_bounded);
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
         let is_drawn = cell.ranked().is_none() && (cell.low.is_some() || cell.high.is_some());
         let interval = is_drawn.then_some((low, high));

@@ -206,7 +206,7 @@ impl HtmlPage<'_> {
             self.text += &format!("<p class=\"sub\">{more} more are in the file of releases.</p>");
         }
         self.text += "<p class=\"sub\">A field with itself is its variance. A correlation is made of these numbers, and left out where \
-            the noise leaves none. They are of the values that the found ranges keep, and cost nothing beside the means.</p>";
+            the noise leaves none. They are of values that are brought into the found ranges, and cost nothing beside the means.</p>";
     }
 
     /// Writes the answers of queries, each of which is about something else: a table alone.

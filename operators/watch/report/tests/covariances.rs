@@ -90,6 +90,14 @@ fn an_interval_as_wide_as_its_range_says_next_to_nothing() {
     for html in [page(None, "", &[[10, 30]]), page(Some("price"), "\"of\":\"quantity\",", &[[0, 100]])] {
         assert!(!html.contains("next to nothing"), "{html}");
     }
+    // A ratio whose sum below may be 0 is no certain number.
+    let mut report = Report::new(heading(false));
+    for (span, interval) in months(2).into_iter().zip(["[null,null]", "[2,4]"]) {
+        let cell = format!("\"value\":3,\"interval\":{interval}");
+        report.add(&ended("means", span, &[ranked("means", span, "", &cell, MEANS, "")]), None);
+    }
+    let words = "1 of 2 values has no interval: nothing is promised of how far it is from the exact number.";
+    assert!(report.html().contains(words), "{}", report.html());
     assert!(ranks(false).html().contains(
         "A rank says little of few values: of q 0.5, among 76 values or fewer it says next to nothing; of q 0.95, among 1,400 values or fewer nothing bounds it from above"
     ));
