@@ -25,7 +25,10 @@ pub(super) const JOB: &[JobField] = &[
     field("job.until", MOMENT)
         .without("no last window; required by a replay, and by totals so far")
         .example("until = \"2027-01-01T00:00:00Z\"")
-        .means("The time after which there is no window.")
+        .means(
+            "The time after which there is no window. A replay is refused while a window before it is not over, unless \
+             `--unfinished` is given.",
+        )
         .costs(
             "A share of a lifetime is divided by the windows from `from` to `until`, and totals so far are \
              noised for their number.",
