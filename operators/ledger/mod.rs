@@ -110,6 +110,7 @@ mod agreement;
 mod anchor;
 mod archive;
 mod balances;
+#[cfg(feature = "cli")]
 mod beside;
 mod book;
 mod charge;
@@ -155,6 +156,7 @@ pub use anchor::{Anchor, Published};
 pub use anchor::{AnchorEntry, Journal};
 pub(crate) use archive::may_hold;
 pub use archive::{Archive, ArchiveOrder, Archived};
+#[cfg(feature = "cli")]
 pub use beside::RefusedWindows;
 pub use book::Ledger;
 pub use charge::Shortfall;
