@@ -8,7 +8,7 @@ pub use crate::accounting::{Adjacency, Budget, Interval, PrivacyCost, Promise};
 pub use crate::dataflow::{
     All, BudgetStream, Calendar, Config, Deliver, Drawing, External, FailureKind, Fed, Feeds, Finished,
     LeavingRelease, Pulled, Release, Releases, RunError, Schedule, Source, SourceError, Stop, StreamVec,
-    Worker, WorkerDeclaration,
+    Weekday, Worker, WorkerDeclaration,
 };
 pub use crate::gate::{AccountStatus, Gate, Opening};
 pub use crate::invalid::Invalid;
