@@ -31,8 +31,10 @@ const STALL: Duration = Duration::from_secs(60);
 const SLOW: Duration = Duration::from_secs(1);
 /// The time without a new record of a file after which it is named, if none of them was in a window.
 const SETTLED: Duration = Duration::from_secs(2);
-/// The most files that are named in a run since every record of them lies before the first window.
+/// The most warnings of a run about files of which every record lies before the first window.
 const NAMED: usize = 10;
+/// The most files that one of them names.
+const SHOWN: usize = 3;
 /// The time without a late record after which the next one is reported again.
 const IN_TIME: Duration = Duration::from_secs(3_600);
 
@@ -251,7 +253,7 @@ struct Watcher {
     late: Option<(u64, Instant)>,
     /// The same of records before the first window: those that are there at the start of a run are no news.
     before: Option<(u64, Instant)>,
-    /// The number of files that were named, where files are.
+    /// The number of warnings about files, where files are named.
     files: Option<usize>,
 }
 
@@ -323,18 +325,31 @@ impl Watcher {
 
     /// Names the files of which no record that was read lies in a window, since all lie before the first one.
     fn name_files(&mut self, settled: Duration) {
-        let Some(named) = &mut self.files else { return };
-        for file in self.vitals.take_files_before(settled) {
-            *named += 1;
-            if *named <= NAMED {
-                log::warn_operator(&format!(
-                    "{file}: all records that were read of it lie before job.from, where there is no window, and are in none"
-                ));
-            } else if *named == NAMED + 1 {
-                log::warn_operator("there are more such files, and they are not named");
-            }
+        let Some(named) = self.files.as_mut().filter(|named| **named <= NAMED) else { return };
+        let files = self.vitals.take_files_before(settled);
+        if files.is_empty() {
+            return;
+        }
+        *named += 1;
+        if *named > NAMED {
+            log::warn_operator("there are more files before job.from, and they are not named");
+        } else {
+            log::warn_operator(&before_start(&files));
         }
     }
+}
+
+/// Says that files, of which there is one, have no record in a window.
+fn before_start(files: &[Arc<str>]) -> String {
+    let shown: Vec<&str> = files.iter().take(SHOWN).map(|file| &**file).collect();
+    let (files, them) = match (files.len().saturating_sub(SHOWN), &shown[..]) {
+        (0, [file]) => ((*file).to_owned(), "it"),
+        (0, [others @ .., last]) => (format!("{} and {last}", others.join(", ")), "them"),
+        (more, _) => (format!("{} and {more} more", shown.join(", ")), "them"),
+    };
+    format!(
+        "{files}: all records that were read of {them} lie before job.from, where there is no window, and are in none"
+    )
 }
 
 /// Raises an alert about records once there are more of them than at the last look, and clears it after an hour without.
@@ -433,6 +448,19 @@ mod tests {
         for (look, count) in [(before(10), 0), (before(10), 0), (before(11), 1), (before(12), 1)] {
             watcher.look(&look, after(202));
             assert_eq!(alerts.count("records_before_start"), count);
+        }
+    }
+
+    #[test]
+    fn files_before_the_first_window_are_named_in_one_sentence() {
+        let files = ["a", "b", "c", "d", "e"].map(Arc::from);
+        for (count, words) in [
+            (1, "a: all records that were read of it lie before job.from"),
+            (2, "a and b: all records that were read of them lie"),
+            (3, "a, b and c: all"),
+            (5, "a, b, c and 2 more: all"),
+        ] {
+            assert!(before_start(&files[..count]).starts_with(words), "{words}");
         }
     }
 

@@ -338,7 +338,7 @@ impl Progress {
         let RecordCounts { records, late, ahead, before } = counts;
         let counters =
             [(&self.records, records), (&self.late, late), (&self.ahead, ahead), (&self.before, before)];
-        for (count, more) in counters {
+        for (count, more) in counters.into_iter().filter(|(_, more)| *more > 0) {
             count.fetch_add(more, Ordering::Relaxed);
         }
     }

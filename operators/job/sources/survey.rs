@@ -437,8 +437,10 @@ impl Survey {
             let (found, within) = (found.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
             let lacking = match (kind, within, self.open) {
                 (SurveyedKind::Joined(_), 0, _) if found > 0 => "no record has".to_owned(),
-                (SurveyedKind::Joined(_), _, true) if (found - within).saturating_mul(10) > found => {
-                    format!("{} of {} lack", grouped(found - within), records(found))
+                (SurveyedKind::Joined(_), _, true)
+                    if found.saturating_sub(within).saturating_mul(10) > found =>
+                {
+                    format!("{} of {} lack", grouped(found.saturating_sub(within)), records(found))
                 }
                 _ => return None,
             };
@@ -558,7 +560,8 @@ impl fmt::Display for Survey {
                     writeln!(f, ", within its range {}", count(within))?
                 }
                 SurveyedKind::Joined(_) => {
-                    let lacking = found.load(Ordering::Relaxed) - within.load(Ordering::Relaxed);
+                    let lacking =
+                        found.load(Ordering::Relaxed).saturating_sub(within.load(Ordering::Relaxed));
                     writeln!(
                         f,
                         ", with a row of the table {}, without one {}",
