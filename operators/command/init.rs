@@ -57,7 +57,7 @@ impl InitArgs {
         let InitArgs { from: LogWord(kind), file: log, out } = self;
         let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.toml", kind.job_name())));
         let path = log.as_deref().map(|log| seen_from(&out, log)).transpose()?;
-        let template = JobTemplate::new(kind, path.as_deref(), log.as_deref());
+        let template = JobTemplate::new(kind, &out, path.as_deref(), log.as_deref());
         let template = template.map_err(|error| unread(log.as_deref().unwrap_or(Path::new("")), &error))?;
         let file = OpenOptions::new().write(true).create_new(true).open(&out);
         let written = file.and_then(|mut file| file.write_all(template.text().as_bytes()));

@@ -210,7 +210,8 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
         let ranges =
             ranges.into_iter().map(|range| StatedRange { of: range.of, low: range.low, high: range.high });
         let ranges = ranges.collect();
-        (planned.name, ReleaseNotes { place, empty, least_bound, longest, levels, ranges })
+        let finds_ranges = job.releases.get(place).is_some_and(|release| release.statistic.finds_ranges());
+        (planned.name, ReleaseNotes { place, empty, least_bound, longest, levels, ranges, finds_ranges })
     };
     plan.releases.into_iter().enumerate().map(note).collect()
 }

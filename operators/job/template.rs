@@ -74,17 +74,22 @@ pub struct JobTemplate {
 }
 
 impl JobTemplate {
-    /// Writes a job file for a log of this kind, at the path as it is to stand in the job file. The names of
+    /// Writes a job file, to be at `file`, for a log of this kind, at the path as it is to stand in the job file. The names of
     /// its columns are read from `log`, if it is given.
     ///
     /// # Errors
     ///
     /// If the log cannot be read, or has no line of names where its kind has one.
-    pub fn new(kind: LogKind, path: Option<&str>, log: Option<&Path>) -> io::Result<JobTemplate> {
+    pub fn new(
+        kind: LogKind,
+        file: &Path,
+        path: Option<&str>,
+        log: Option<&Path>,
+    ) -> io::Result<JobTemplate> {
         let found = log.map(|log| LogNames::read(kind, log)).transpose()?;
         let mut page = JobTemplate::empty();
         page.has_names = found.as_ref().is_none_or(|found| found.unnamed.is_none());
-        page.head(kind);
+        page.head(kind, file);
         page.source(kind, path, found.as_ref());
         let columns = NamedColumns::of(kind, found.as_ref());
         page.privacy(kind, &columns);
@@ -122,15 +127,15 @@ impl JobTemplate {
         self.edits.push((self.text.lines().count(), what.to_owned()));
     }
 
-    fn head(&mut self, kind: LogKind) {
-        let job = kind.job_name();
+    fn head(&mut self, kind: LogKind, file: &Path) {
+        let (job, file) = (kind.job_name(), file.display());
         let _ = write!(
             self.text,
             "# {}, with a guarantee for each of them.\n#\n\
-             #   discreet plan {job}.toml             what will be released, and at what cost; reads no data\n\
-             #   discreet replay {job}.toml --demo    releases it beside the truth: for data that may be shown\n#\n\
-             #   discreet ledger init {job}.ledger --config {job}.toml    states the budget, once\n\
-             #   discreet replay {job}.toml           releases it\n#\n\
+             #   discreet plan {file}             what will be released, and at what cost; reads no data\n\
+             #   discreet replay {file} --demo    releases it beside the truth: for data that may be shown\n#\n\
+             #   discreet ledger init {job}.ledger --config {file}    states the budget, once\n\
+             #   discreet replay {file}           releases it\n#\n\
              # `discreet help config` explains each field.\n\n",
             match kind {
                 LogKind::AccessLog => "How many clients asked a web server for what",

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::accounting::Promise;
+use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Clock, Schedule, SpillSpace, SystemClock};
 use crate::gate::{compare, resumed_since};
 use crate::http::AccessToken;
@@ -112,6 +112,13 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
         // A repair charges what was lost, fitting or not.
         _ => format!("the budget of {account} is spent"),
     };
+    if lacks_delta(limit, asked) {
+        return format!(
+            "release {name}: all windows would be refused: account {account} has no delta, which discovered keys, stable means and \
+             questions ask for, and an amendment adds none. Give privacy.account another name, and `discreet ledger init` it \
+             by this job; who is in both accounts spends both budgets"
+        );
+    }
     let fits = match new - refused {
         0 => format!("none of them fits: {left}"),
         fits if renews => format!("{fits} of them fit"),
@@ -122,6 +129,16 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
          {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
          release out, or raise the cap with `discreet ledger amend`, which weakens the promise to these people"
     )
+}
+
+/// Returns true if a delta is asked of an account that has none.
+fn lacks_delta(limit: &PrivacyCost, asked: &PrivacyCost) -> bool {
+    match (limit, asked) {
+        (PrivacyCost::Zcdp { delta: limit, .. }, PrivacyCost::Zcdp { delta: asked, .. }) => {
+            *limit == BudgetUnits::ZERO && *asked != BudgetUnits::ZERO
+        }
+        _ => false,
+    }
 }
 
 impl Job {

@@ -148,8 +148,9 @@ impl UnfinishedWindows {
     /// Returns what can be done.
     fn remedies(&self) -> String {
         let it = if self.windows == 1 { "it" } else { "each" };
-        let until =
-            self.until.as_ref().map(|until| format!("give until = \"{until}\", before which all are over"));
+        let until = self.until.as_ref().map(|until| {
+            format!("give until = \"{until}\", before which all are over, once their records are there")
+        });
         let run = self.can_run.then(|| format!("let `discreet run` release {it} once it is over"));
         let remedies: Vec<String> = until.into_iter().chain(run).collect();
         let unfinished = "give --unfinished where no more records come";
@@ -279,7 +280,7 @@ share = 0.5
             refusal(JOB, "2026-01-02T00:10:00.5Z"),
             "job.until: 25 windows are not over at 2026-01-02T00:10:00Z, by the clock of this machine: the first, of hours, is \
              from 2026-01-02T00:00:00Z to 2026-01-02T01:00:00Z. A replay releases each of them for good, and records that come \
-             later count in none; give until = \"2026-01-02T00:00:00Z\", before which all are over, let `discreet run` release \
+             later count in none; give until = \"2026-01-02T00:00:00Z\", before which all are over, once their records are there, let `discreet run` release \
              each once it is over, or give --unfinished where no more records come"
         );
         let (head, _) = JOB.split_once("[[release]]\nname = \"days\"").unwrap();

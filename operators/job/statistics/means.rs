@@ -292,6 +292,10 @@ impl JobStatistic for MeansSpec {
         optimality::mean(prepared.noise.first()?)
     }
 
+    fn finds_ranges(&self) -> bool {
+        matches!(self.bound, VectorBound::FoundWithin { .. })
+    }
+
     fn memory(&self) -> KeyMemory {
         KeyMemory::Vectors { fields: self.of.len() as u64 }
     }

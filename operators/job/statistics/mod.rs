@@ -166,6 +166,11 @@ pub(crate) trait JobStatistic {
         Vec::new()
     }
 
+    /// Returns true if closer ranges than the stated ones are found, by which records are clipped.
+    fn finds_ranges(&self) -> bool {
+        false
+    }
+
     /// Returns the memory that a key of a person takes in an open window.
     fn memory(&self) -> KeyMemory;
 
@@ -336,6 +341,11 @@ impl StatisticSpec {
     /// says nothing of them. Quantiles and other answers of a grid have none, for their intervals are of ranks.
     pub fn answer_ranges(&self) -> Vec<AnswerRange> {
         self.as_statistic().answer_ranges()
+    }
+
+    /// Returns true if closer ranges than the stated ones are found, by which records are clipped.
+    pub fn finds_ranges(&self) -> bool {
+        self.as_statistic().finds_ranges()
     }
 }
 

@@ -16,7 +16,7 @@ impl WrittenLog {
     }
 
     fn template(&self, kind: LogKind) -> io::Result<JobTemplate> {
-        JobTemplate::new(kind, Some("log"), Some(&self.0.join("log")))
+        JobTemplate::new(kind, Path::new("job.toml"), Some("log"), Some(&self.0.join("log")))
     }
 
     fn job(&self, kind: LogKind) -> (JobTemplate, Job) {
@@ -40,7 +40,7 @@ const ZEEK: &str = "#separator \\x09\n#path\tconn\n#fields\tts\tuid\tid.orig_h\t
 #[test]
 fn every_template_is_a_job_that_has_a_plan() {
     for (word, kind) in LogKind::WORDS {
-        let template = JobTemplate::new(kind, None, None).unwrap();
+        let template = JobTemplate::new(kind, Path::new("job.toml"), None, None).unwrap();
         let job = Job::parse("job.toml", template.text());
         let job = job.unwrap_or_else(|mistakes| panic!("{word}: {mistakes}\n{}", template.text()));
         job.plan().unwrap_or_else(|error| panic!("{word}: {error}"));
@@ -177,7 +177,7 @@ fn the_lines_to_edit_are_those_of_their_fields() {
         "{}",
         template.text()
     );
-    let template = JobTemplate::new(LogKind::Events, None, None).unwrap();
+    let template = JobTemplate::new(LogKind::Events, Path::new("job.toml"), None, None).unwrap();
     let lines: Vec<&str> = template.text().lines().collect();
     let begins: Vec<&str> =
         template.edits().iter().map(|(line, _)| lines[line - 1].split(" =").next().unwrap()).collect();

@@ -30,15 +30,23 @@ pub(super) const LEAST_SQUARED: f64 = 1.0 / 16.0;
 /// times that of the quantiles of 0.01 and 0.99.
 const TO_THE_END: f64 = 3.4895;
 
+/// The number of deviations from which on equal quantiles are of nearly constant values: beyond those of 0.055 and
+/// 0.945, which are 1.6 from the middle, lies one value in nine.
+const NEARLY_ALL: f64 = 1.6;
+
 impl Frame {
     /// Returns the frame of two noisy quantiles of each coordinate, which are this number of `deviations` of
     /// normal data from its middle. The distance between the quantiles of 0.01 and 0.99 is widened by a
     /// quarter of itself at either end, that of others to the same number of deviations; then it is cut to
-    /// the outer range.
+    /// the outer range. Equal quantiles that are less extreme say nothing of the scale of the others, as of values
+    /// that are mostly zero: then the outer range is kept.
     pub(super) fn between(found: &[(i64, i64)], deviations: f64, outer: &[Range]) -> Frame {
         let more = (TO_THE_END / deviations - 1.0) / 2.0;
         let ranges = found.iter().zip(outer).map(|(&(low, high), outer)| {
             let (least, most) = (outer.low() as f64, outer.high() as f64);
+            if high <= low && deviations < NEARLY_ALL {
+                return (least, most);
+            }
             let more = more * (high as f64 - low as f64).max(0.0);
             let low = (low as f64 - more).clamp(least, most);
             (low, (high as f64 + more).clamp(low, most))
@@ -137,8 +145,9 @@ impl Finding {
         if mean.stated_people() < enough {
             // No less extreme quantile is left: fewer records lie beyond the quartiles than the error of
             // their ranks.
-            let remedy =
-                format!("at least {enough} records of a key in a window, a larger rho, or fewer numbers");
+            let remedy = format!(
+                "at least {enough} records of a key in a window, a smaller bound of records of a person, a larger share, or fewer numbers"
+            );
             return Err(Invalid::new("people", InvalidKind::TooSmall, remedy));
         }
         Ok(Finding {
@@ -245,13 +254,19 @@ mod tests {
         assert_eq!(frame.factor, Lower::diagonal(&scales));
         // 400 and 600 are the quantiles of a normal distribution of this deviation.
         assert!((scale(150.0) / (100.0 / 2.3263) - 1.0).abs() < 1e-3);
-        let quartiles = Frame::between(&[(450, 550), (0, 10), (7, 7)], 0.674_489_75, &outer());
+        let quartiles = Frame::between(&[(450, 550), (0, 10), (7, 8)], 0.674_489_75, &outer());
         assert!((quartiles.factor.lengths()[0] / (50.0 / 0.674_489_75) - 1.0).abs() < 1e-3, "cut on no side");
         assert_eq!(quartiles.centre[1], 0.0, "cut on both");
         let wide = Frame::between(&[(0, 1000), (-10, 10), (i64::MIN, i64::MAX)], FAR, &outer());
         assert!(wide.centre.iter().chain(wide.factor.entries()).all(|number| number.is_finite()));
         let crossed = Frame::between(&[(600, 400), (0, 0), (0, 0)], FAR, &outer());
         assert!(crossed.factor.entries().all(|entry| *entry >= 0.0));
+        // Equal quartiles are of any values beyond them: the outer range is kept.
+        let none = Frame::between(&[(600, 400), (0, 0), (7, 8)], 0.674_489_75, &outer());
+        assert_eq!(none.centre, [500.0, 0.0, 7.5]);
+        let lengths = none.factor.lengths();
+        let near = |length: f64, half: f64| (length / scale(half) - 1.0).abs() < 1e-9;
+        assert!(near(lengths[0], 500.0) && near(lengths[1], 10.0) && lengths[2] < 2.0, "{lengths:?}");
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct ReleaseNotes {
     pub levels: Option<[String; 2]>,
     /// The ranges that numbers lie in whatever the records are.
     pub ranges: Vec<StatedRange>,
+    /// True if closer ranges are found, by which records are clipped further than their exact numbers say.
+    pub finds_ranges: bool,
 }
 
 /// The range that numbers of a release lie in, by the job alone.

@@ -320,7 +320,12 @@ impl HtmlPage<'_> {
         } else {
             vec![errors.reach()]
         };
-        for words in words.into_iter().flatten() {
+        let found = (shows && notes.finds_ranges).then(|| {
+            "The exact number has each value within the stated range; the range that was found is closer, and what it \
+             clips is in no interval: it counts as noise here."
+                .to_owned()
+        });
+        for words in words.into_iter().flatten().chain(found) {
             self.text += &format!("<p>{}</p>", escape(&words));
         }
         if shows {

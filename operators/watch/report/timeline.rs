@@ -375,7 +375,8 @@ fn release(whole: &mut Drawing, heading: &Heading, series: &ReleaseSeries, y: f6
             hidden
         };
         if hidden > 0 {
-            more += &format!("; {} more are not shown", counted(hidden, level.noun()));
+            let are = if hidden == 1 { "is" } else { "are" };
+            more += &format!("; {} more {are} not shown", counted(hidden, level.noun()));
         }
     }
     whole.text("sub", EDGE, head, &format!("{}, {windows}{more}", short(&series.name, 64)));

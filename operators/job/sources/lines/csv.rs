@@ -142,7 +142,13 @@ impl CsvColumns {
                 true => format!(" among {}", shown(&names)),
                 false => String::new(),
             };
-            let others = other_mark(&missing).unwrap_or(others) + &meant(&missing, &names);
+            let is_comment =
+                marks.comment().is_none() && names.first().is_some_and(|name| name.starts_with(b"#"));
+            let others = match is_comment {
+                true => ": the first line begins with #; give comment = \"#\" in [source] if it names none"
+                    .to_owned(),
+                false => other_mark(&missing).unwrap_or(others) + &meant(&missing, &names),
+            };
             return refused(format!(
                 "no column named {}{others}; name columns of its first line in the job file, or all of its columns in source.header",
                 listed(&missing)

@@ -8,7 +8,7 @@ use crate::mechanisms::{Head, ReleaseLines};
 // Refutes an interval outside of the outer range, a frame that is lost on constant data, and a panic.
 #[test]
 fn constant_data_one_person_and_nobody_have_answers() {
-    let mean = whole(&cube(2, -100_000, 100_000));
+    let mean = whole(&cube(2, -100_000, 100_000)).people(5000);
     let prepared = Gaussian::rho(0.5).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(2);
     let mut state: Option<Vec<u8>> = None;
@@ -36,6 +36,22 @@ fn constant_data_one_person_and_nobody_have_answers() {
                 assert!((left.centre[0] - 77_777.0).abs() < 5.0);
             }
         }
+    }
+}
+
+// Refutes a range without width, to which the records beyond it are shortened: one in twelve brings all of the mean.
+#[test]
+fn values_that_are_mostly_zero_keep_the_stated_range() {
+    let mean = whole(&cube(1, 0, 1000)).people(400);
+    let prepared = Gaussian::rho(0.05).prepare(&mean).unwrap();
+    let mut noise = NoiseSource::seeded(12);
+    let records: Vec<Vec<i64>> = (0..6000).map(|at| vec![if at % 12 == 0 { 480 } else { 0 }]).collect();
+    let mut state: Option<Vec<u8>> = None;
+    for window_number in 0..4 {
+        let drawn = prepared.draw(window(&mean, &records), state.as_deref(), &mut noise);
+        let released = &drawn.answer.cells()[0].1;
+        assert!((released.value() - 40.0).abs() < 4.0, "{window_number}: {released:?}");
+        state = drawn.state;
     }
 }
 
@@ -126,7 +142,7 @@ fn each_key_has_its_own_bounds_and_says_its_own_noise() {
         FoundMean::new(&cube(2, -1_000_000, 1_000_000), Bound::keys(2).checked().unwrap(), keys).unwrap();
     let point = |digits| DecimalPoint::digits(digits).unwrap();
     let names = vec![Coordinate::named("price", point(2)), Coordinate::unnamed()];
-    let mean = mean.with_coordinates(names).unwrap();
+    let mean = mean.with_coordinates(names).unwrap().people(4000);
     assert!(mean.clone().with_coordinates(vec![Coordinate::unnamed()]).is_err());
     let prepared = Gaussian::rho(1.0).prepare(&mean).unwrap();
     let mut noise = NoiseSource::seeded(9);
