@@ -76,7 +76,16 @@ impl CheckArgs {
             };
             let of_all = job.unused_budget(None);
             warnings.retain(|warning| Some(warning) != of_all.as_ref());
-            warnings.extend(job.unused_budget(connected.left.as_ref()));
+            match &connected.left {
+                Some(left) => warnings.extend(job.unused_budget(Some(left))),
+                // What a ledger has archived is in its balances alone, of all jobs together.
+                None if of_all.is_some() => warnings.push(
+                    "privacy.budget: a part of it is given to no release of this job; what others have paid is in archives of the \
+                     ledger, and `discreet ledger show` has all that is spent"
+                        .to_owned(),
+                ),
+                None => {}
+            }
             left.clone_from(&connected.left);
             unfinished.clone_from(&connected.unfinished);
             warnings.extend(connected.warnings());
@@ -160,7 +169,14 @@ impl CheckArgs {
         // file, and nothing is written.
         Job::parse(&self.config, &declared)?;
         fs::write(&self.config, declared).map_err(refused)?;
-        Ok(format!("wrote the {} fields of the sample into {config}\n", names.len()))
+        let rare = match survey.rare_names() {
+            0 => String::new(),
+            1 => "; 1 name that fewer than one record in 200 has is left out: it may be data".to_owned(),
+            rare => {
+                format!("; {rare} names that fewer than one record in 200 has are left out: they may be data")
+            }
+        };
+        Ok(format!("wrote the {} fields of the sample into {config}{rare}\n", names.len()))
     }
 }
 

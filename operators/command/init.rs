@@ -56,6 +56,13 @@ impl InitArgs {
     pub(crate) fn run(self) -> Result<String, Refusal> {
         let InitArgs { from: LogWord(kind), file: log, out } = self;
         let out = out.unwrap_or_else(|| PathBuf::from(format!("{}.toml", kind.job_name())));
+        // A named pipe would be waited for.
+        if let Some(log) = log.as_deref().filter(|log| log.metadata().is_ok_and(|found| !found.is_file())) {
+            return Err(Refusal::new(format!(
+                "{}: found no plain file; give the path of one",
+                log.display()
+            )));
+        }
         let path = log.as_deref().map(|log| seen_from(&out, log)).transpose()?;
         let template = JobTemplate::new(kind, &out, path.as_deref(), log.as_deref());
         let template = template.map_err(|error| unread(log.as_deref().unwrap_or(Path::new("")), &error))?;

@@ -16,6 +16,9 @@ use discreet::job::{
 use super::values::{part, skew, whole};
 use super::{BUDGET_REFUSED, INTERNAL_FAULT, Refusal, counted, log, observers, run};
 
+/// The least part of a budget, in units of shares, that is divided among releases: a millionth.
+const LEAST: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
+
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("numbers").args(["rows", "estimate"])))]
 pub(crate) struct TuneArgs {
@@ -84,7 +87,15 @@ impl TuneArgs {
             None if job.has_local_ledger() => job.budget_left().ok().flatten(),
             None => None,
         };
-        let most = left.as_ref().and_then(BudgetLeft::share).unwrap_or(BudgetShare::WHOLE);
+        if left.is_none() && job.has_local_ledger() {
+            log::note(
+                "what other jobs of the account have paid is not subtracted: the ledger cannot be read, or has archived a part of \
+                 its rows; `discreet ledger show` has all that is spent",
+            );
+        }
+        // Of a rest that is left by rounding there is nothing to divide: the page says that nothing is left.
+        let divided = left.as_ref().filter(|left| left.parts() >= LEAST);
+        let most = divided.and_then(BudgetLeft::share).unwrap_or(BudgetShare::WHOLE);
         let scope = TuningScope { shares: !self.keep_shares, windows: self.windows, most };
         let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let tuning = tuning.beside(left);
@@ -162,6 +173,13 @@ impl TuneArgs {
             return Err(Refusal::new("--svg: found the file of another option; give another name"));
         }
         job.keeps_apart("--svg", svg, None)?;
+        // A named pipe would be waited for.
+        if svg.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Refusal::new(format!(
+                "--svg: {}: found no plain file; give the path of one",
+                svg.display()
+            )));
+        }
         match fs::read(svg) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Refusal::unreadable("--svg", svg, &error)),

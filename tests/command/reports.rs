@@ -87,7 +87,7 @@ fn a_table_keeps_the_columns_that_it_began_with() {
         header.strip_suffix(",rollup,covariance_with,covariance,covariance_scale").unwrap().to_owned() + "\n";
     place.write("old.csv", old.clone());
     let (code, _, error) = discreet(&["replay", &job, "--out", &path("old.csv")]);
-    let words = "it has the columns of a job without roll-ups and covariances, and keeps them, so covariances are not in it; give the path of a new file";
+    let words = "it has the columns of a job without roll-ups and covariances, and keeps them, so theirs are not in it; give the path of a new file";
     assert!(code == 0 && error.contains(words), "{error}");
     let kept = fs::read_to_string(place.at("old.csv")).unwrap();
     assert!(kept.starts_with(&old) && kept.lines().count() == new.lines().count(), "{kept}");

@@ -10,6 +10,7 @@ pub(in crate::job) mod cells;
 mod estimated;
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -104,6 +105,11 @@ impl LogShape {
     pub fn of_sample(job: &Job, sample: &Path) -> Result<LogShape, RunError> {
         if matches!(job.source.records, RecordFormat::Synthetic(_)) {
             let message = "--like: the source of this job is synthetic, and no file is like it; leave it out";
+            return Err(RunError::configuration(message));
+        }
+        if sample.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+            let message =
+                format!("--like: {}: found a named pipe; give a sample in a file", sample.display());
             return Err(RunError::configuration(message));
         }
         refuse_own_files(job, sample)?;

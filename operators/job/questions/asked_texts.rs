@@ -32,10 +32,11 @@ impl AskedTexts {
         let mut texts = self.texts();
         let known = texts.entry(question.part()).or_insert(AskedText { text, line });
         if known.text != text {
-            return Err(format!(
-                "id: found that of another question, in line {}; give an id of its own",
-                known.line
-            ));
+            let place = match known.line == line {
+                true => "which this line had before".to_owned(),
+                false => format!("in line {}", known.line),
+            };
+            return Err(format!("id: found that of another question, {place}; give an id of its own"));
         }
         known.line = line;
         Ok(())

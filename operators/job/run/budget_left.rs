@@ -70,7 +70,8 @@ impl BudgetLeft {
     fn others(&self) -> String {
         let mut others: Vec<String> = self.payers.iter().take(NAMED).cloned().collect();
         let more = self.payers.len().saturating_sub(NAMED);
-        others.extend((more > 0).then(|| format!("{more} other jobs")));
+        let jobs = if more == 1 { "job" } else { "jobs" };
+        others.extend((more > 0).then(|| format!("{more} other {jobs}")));
         if self.has_former_versions {
             others.push("former versions of this job".to_owned());
         }
@@ -98,7 +99,8 @@ impl BudgetLeft {
     /// Returns the part that is left, in words.
     pub(in crate::job) fn left(&self) -> String {
         match self.parts {
-            0 => "nothing".to_owned(),
+            // A millionth is left by rounding.
+            0..1_000_000_000_000 => "nothing".to_owned(),
             parts => format!("{} of the budget", rounded_down(parts)),
         }
     }

@@ -364,7 +364,7 @@ pub(super) fn sink(job: &Job, out: Option<&Path>, demo: bool, wait: Wait<'_>) ->
     }
     if let (Some(path), Some(notice)) = (sink.lacks_columns(), wait.notice) {
         notice(&format!(
-            "{}: it has the columns of a job without roll-ups and covariances, and keeps them, so covariances are not in it; give \
+            "{}: it has the columns of a job without roll-ups and covariances, and keeps them, so theirs are not in it; give \
              the path of a new file for all columns",
             path.display()
         ));

@@ -4,7 +4,7 @@
 //! A real run counts its first records and warns of a field that none of them has; it goes on in any case. A
 //! demonstration, and a look at a sample, count everything and report it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -349,11 +349,24 @@ impl Survey {
         names.add(&object, "", &mut found);
     }
 
-    /// The names of all fields, where they were collected.
+    /// The names of the fields, where they were collected: those of the job, and others that are not rare. A key that an
+    /// object has in few records may be data, such as the name of a person.
     pub fn names(&self) -> Vec<String> {
-        let names = self.names.as_ref();
-        let names = names.map(|names| names.found.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        names.unwrap_or_default().into_iter().collect()
+        self.names_by(|wanted, is_rare| wanted || !is_rare)
+    }
+
+    /// The number of names that are left out.
+    pub fn rare_names(&self) -> usize {
+        self.names_by(|wanted, is_rare| !wanted && is_rare).len()
+    }
+
+    fn names_by(&self, takes: impl Fn(bool, bool) -> bool) -> Vec<String> {
+        let Some(names) = &self.names else { return Vec::new() };
+        let found = names.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_taken = |(name, count): &(&String, &u64)| {
+            takes(names.wanted.contains(name), **count * RARE < self.lines())
+        };
+        found.iter().filter(is_taken).map(|(name, _)| name.clone()).collect()
     }
 
     /// The number of different people, where they are counted; one more than are counted, where there are more.
@@ -623,9 +636,13 @@ impl fmt::Debug for Survey {
     }
 }
 
+/// A name is rare that fewer than one record in this number has.
+const RARE: u64 = 200;
+
 /// The names of the fields of lines of JSON.
 struct CollectedNames {
-    found: Mutex<BTreeSet<String>>,
+    /// The names, each with the number of values under it.
+    found: Mutex<BTreeMap<String, u64>>,
     /// The array of which each element is a record.
     exploded: Option<String>,
     /// The names that the job has.
@@ -638,14 +655,14 @@ impl CollectedNames {
         &self,
         object: &serde_json::Map<String, serde_json::Value>,
         before: &str,
-        found: &mut BTreeSet<String>,
+        found: &mut BTreeMap<String, u64>,
     ) {
         for (name, value) in object {
             self.add_value(format!("{before}{name}"), value, found);
         }
     }
 
-    fn add_value(&self, path: String, value: &serde_json::Value, found: &mut BTreeSet<String>) {
+    fn add_value(&self, path: String, value: &serde_json::Value, found: &mut BTreeMap<String, u64>) {
         match value {
             serde_json::Value::Object(inner) => self.add(inner, &format!("{path}."), found),
             serde_json::Value::Array(elements) if self.exploded.as_ref() == Some(&path) => {
@@ -658,12 +675,12 @@ impl CollectedNames {
                 }
             }
             serde_json::Value::Array(elements) => self.add_elements(&path, elements, found),
-            _ => _ = found.insert(path),
+            _ => *found.entry(path).or_default() += 1,
         }
     }
 
     /// Adds the elements of an array that the job names: all of them would be as many names as the longest array has elements.
-    fn add_elements(&self, array: &str, elements: &[serde_json::Value], found: &mut BTreeSet<String>) {
+    fn add_elements(&self, array: &str, elements: &[serde_json::Value], found: &mut BTreeMap<String, u64>) {
         let rests = self.wanted.iter().filter_map(|name| name.strip_prefix(array)?.strip_prefix('.'));
         let indices = rests.filter_map(|rest| {
             let word = rest.split('.').next()?;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read};
+use std::net::IpAddr;
 use std::path::Path;
 
 use serde_json::Value;
@@ -254,15 +255,17 @@ impl FirstLines {
         MARKS.into_iter().find(is_even).or_else(widest).unwrap_or(',')
     }
 
-    /// Returns the columns of a log whose first line is a record: one of its fields is empty, a number or a time, where a name
-    /// would stand. `None` for a line of names, and for one without columns.
+    /// Returns the columns of a log whose first line is a record: one of its fields is empty, a number, a time or an address,
+    /// where a name would stand. `None` for a line of names, and for one without columns.
     fn unnamed(&self) -> Option<LogNames> {
         let delimiter = self.delimiter();
         let rows: Vec<Vec<String>> = self.records.iter().map(|line| cells_of(line, delimiter)).collect();
         let (first, width) = (rows.first()?, rows.first()?.len());
         let is_value = |cell: &String| {
             cell.trim().is_empty()
-                || is_number(cell.as_bytes())
+                || cell.contains('@')
+                || cell.parse::<IpAddr>().is_ok()
+                || is_number(cell.replace(',', ".").trim_start_matches(['$', '€', '£']).as_bytes())
                 || USUAL_FORMATS.iter().any(|format| is_time_of(format, cell.as_bytes()))
         };
         if width < 2 || !first.iter().any(is_value) {
