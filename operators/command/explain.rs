@@ -12,7 +12,7 @@ use super::{Refusal, counted};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// A line of JSON that was released; or a file of lines, or - for standard input
+    /// A line of JSON that was released; or a file of such lines, not of CSV, or - for standard input
     line: String,
     /// The number of the line in the file, from 1
     #[arg(long = "line", value_name = "NUMBER", default_value_t = 1)]

@@ -272,7 +272,9 @@ impl Off {
 /// windows, bars for one.
 pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool, width: f64) -> Drawing {
     let confidence = series.laws.first().and_then(|laws| laws.confidence.parse::<f64>().ok());
-    let interval = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
+    let kind = confidence.map_or("interval".to_owned(), |part| format!("{} interval", percent(part)));
+    // Of the noise alone: what the contribution bound leaves out is in no interval.
+    let interval = format!("{kind} of the noise");
     // A release whose bounds are all of ranks has no interval to draw.
     let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
     let mut drawing =
@@ -321,7 +323,7 @@ pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool, width:
             }
         });
     }
-    let intervals = if bounded { format!(", their {interval}s") } else { String::new() };
+    let intervals = if bounded { format!(", their {kind}s") } else { String::new() };
     drawing.description =
         format!("Published values{intervals}{}.", if demo { ", and the truth" } else { "" });
     drawing

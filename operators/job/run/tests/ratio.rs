@@ -148,7 +148,7 @@ fn a_plan_states_by_how_much_a_person_moves_each_sum() {
     assert_eq!(moved, [("sum".to_owned(), 3.0, 320.0), ("per".to_owned(), 3.0, 160.0)]);
     let page = plan.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
-        "prices: the sum of price over that of weight of each key, each value within 0 and 40, and within 0.5 and 20",
+        "prices: the sum of price over that of weight of each key, values of price kept within 0 and 40, and of weight within 0.5 and 20",
         "gaussian on per, sigma",
         "19 of 20 within",
     ] {
