@@ -144,3 +144,19 @@ fn lower_hull(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 pub(super) fn of_parts(parts: u64) -> Option<BudgetShare> {
     BudgetShare::of(&Decimal::of(&parts.to_string(), -18)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a first unit that wins nothing by itself, and is given to nobody though several win much.
+    #[test]
+    fn an_error_that_falls_late_falls_evenly_until_then() {
+        let points = vec![(1.0, 1.0), (2.0, 0.99), (4.0, 0.2), (8.0, 0.1)];
+        assert_eq!(lower_hull(points), [(1.0, 1.0), (4.0, 0.2), (8.0, 0.1)]);
+        let convex = vec![(1.0, 1.0), (2.0, 0.5), (4.0, 0.25)];
+        assert_eq!(lower_hull(convex.clone()), convex);
+        let curve = ErrorCurve { points: lower_hull(vec![(1.0, 1.0), (2.0, 0.99), (4.0, 0.2)]) };
+        assert!(curve.gain(1, 1) > 0.3, "{}", curve.gain(1, 1));
+    }
+}
