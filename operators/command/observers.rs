@@ -97,12 +97,7 @@ impl RunReport {
         out: Option<&Path>,
     ) -> Result<RunReport, Refusal> {
         let ReportPath { path, form } = report;
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-            let message = format!("--report: there is no directory {}; make it", directory.display());
-            return Err(Refusal::new(message));
-        }
-        job.keeps_apart("--report", &path, out)?;
+        lies_apart("--report", &path, job, out)?;
         replaceable(&path, demo)?;
         let report = Report::new(heading(job, demo));
         Ok(RunReport { path, form, report, demo })
@@ -122,17 +117,7 @@ impl RunReport {
             ReportForm::Charts => self.report.svg(),
         };
         let refuse = |error: std::io::Error| Refusal::unwritable("--report", &self.path, &error);
-        // A pipe, a device or a link stays what it is.
-        if self.path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
-            return std::fs::write(&self.path, text).map_err(refuse);
-        }
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(format!(".{}.new", std::process::id()));
-        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path));
-        written.map_err(|error| {
-            let _ = std::fs::remove_file(&beside);
-            refuse(error)
-        })
+        replace(&self.path, &text).map_err(refuse)
     }
 
     /// Writes the report, and says so.
@@ -150,6 +135,30 @@ impl RunReport {
         }
         Ok(())
     }
+}
+
+/// Refuses a path without a directory, and that of a file of the job or of `out`.
+pub(crate) fn lies_apart(option: &str, path: &Path, job: &Job, out: Option<&Path>) -> Result<(), Refusal> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        return Err(Refusal::new(format!(
+            "{option}: there is no directory {}; make it",
+            directory.display()
+        )));
+    }
+    Ok(job.keeps_apart(option, path, out)?)
+}
+
+/// Writes a file in the place of an older one, at once.
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    // A pipe, a device or a link stays what it is.
+    if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+        return std::fs::write(path, text);
+    }
+    let mut beside = path.to_owned().into_os_string();
+    beside.push(format!(".{}.new", std::process::id()));
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    written.inspect_err(|_| _ = std::fs::remove_file(&beside))
 }
 
 /// Refuses a path that holds something other than a report, or for a demonstration, other than the report of

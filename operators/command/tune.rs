@@ -100,7 +100,8 @@ impl TuneArgs {
         let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
         let tuning = tuning.beside(left);
         if let Some(svg) = &self.svg {
-            fs::write(svg, tuning.drawn()).map_err(|error| Refusal::unwritable("--svg", svg, &error))?;
+            observers::replace(svg, &tuning.drawn())
+                .map_err(|error| Refusal::unwritable("--svg", svg, &error))?;
         }
         let written = self.out.as_ref().map(|out| self.write(out, &tuning)).transpose()?;
         if self.json {
@@ -162,17 +163,10 @@ impl TuneArgs {
     /// Refuses a path that cannot be written, that holds something other than a drawing, or that is of another
     /// file of the job or of this call.
     fn can_be_drawn(&self, job: &Job, svg: &Path) -> Result<(), Refusal> {
-        let directory = svg.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
-            return Err(Refusal::new(format!(
-                "--svg: there is no directory {}; make it",
-                directory.display()
-            )));
-        }
         if [&self.out, &self.estimate_out].into_iter().flatten().any(|other| other == svg) {
             return Err(Refusal::new("--svg: found the file of another option; give another name"));
         }
-        job.keeps_apart("--svg", svg, None)?;
+        observers::lies_apart("--svg", svg, job, None)?;
         // A named pipe would be waited for.
         if svg.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Refusal::new(format!(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::demo::{Demo, TemporaryLedger};
 use super::processes::{OperatorNotice, announced};
-use super::sample::{conditions, uses_of_run};
+use super::sample::{conditions, uses};
 use super::*;
 use crate::dataflow::{Clock, SystemClock};
 use crate::job::questions::{AskPlan, QuestionInput};
@@ -88,7 +88,7 @@ impl Job {
         );
         let PreparedReplay { horizon, crew, sink, offers, asks, gate, config, thrown_away } =
             announced(others, prepared)?;
-        let (uses, span) = (uses_of_run(self, &offers, horizon), (horizon.from, horizon.until));
+        let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way =
             |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {

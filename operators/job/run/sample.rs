@@ -7,25 +7,9 @@ use super::publish::is_pipe;
 use super::*;
 use crate::dataflow::{Pulled, Source};
 use crate::job::condition::Condition;
-use crate::job::config::RecordOrder;
 use crate::job::sources::{SourcePart, SurveyedCondition, SurveyedKind, Use};
 use crate::job::statistics::CellKey;
 use crate::mechanisms::queries::FieldKind;
-
-/// The uses of each field by a run of a job: of the time only where it is read.
-pub(super) fn uses_of_run(job: &Job, offers: &[ReleasePlan], horizon: Horizon) -> Vec<Use> {
-    let mut uses = uses(job, offers);
-    let releases = job.releases.iter().filter_map(|release| release.condition.as_ref());
-    let reads_time = job.is_timed()
-        || horizon.from.is_some()
-        || horizon.until.is_some()
-        || job.source.order == RecordOrder::Sorted
-        || job.asks.iter().flat_map(|ask| ask.fields.values()).any(|kind| matches!(kind, FieldKind::Time))
-        || releases.chain(&job.source.condition).any(Condition::has_time)
-        || job.derived.iter().any(|field| field.expression.has_time());
-    uses.retain(|found| reads_time || !matches!(found.kind, SurveyedKind::Time));
-    uses
-}
 
 /// The uses of each field by a job, in the order of its file.
 pub(super) fn uses(job: &Job, offers: &[ReleasePlan]) -> Vec<Use> {

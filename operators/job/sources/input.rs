@@ -143,6 +143,9 @@ pub(super) fn open_in(
 ) -> Result<SourceInput, SourceError> {
     let ClusterCrew { crew, others } = crew.into();
     let plan = CellLayout::new(source, person, &wanted)?;
+    if plan.time.is_none() {
+        wanted.survey.leave_out_time();
+    }
     // An error in the times is reported before anything is read.
     Maker::new(plan.clone(), source)?;
     let is_live = matches!(pace, InputPace::Follow(_));

@@ -4,11 +4,16 @@
 //! A real run counts its first records and warns of a field that none of them has; it goes on in any case. A
 //! demonstration, and a look at a sample, count everything and report it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+mod names;
+mod page;
+
+use names::CollectedNames;
 
 use super::identity::LONGEST;
 use super::identity::LONGEST_ID;
@@ -82,6 +87,8 @@ pub(crate) struct SurveyedCondition {
 /// The counts of one run, for all of its workers. Prints as a page.
 pub struct Survey {
     uses: Vec<FieldCount>,
+    /// False where nothing of the job needs the time of a record, so that it is not read.
+    reads_time: AtomicBool,
     /// The conditions, that of the source first, each with the records of which it holds; of a release, of those of which that of
     /// the source holds.
     conditions: Vec<(SurveyedCondition, AtomicU64)>,
@@ -137,6 +144,7 @@ impl Survey {
         };
         Survey {
             uses: uses.into_iter().map(counted).collect(),
+            reads_time: AtomicBool::new(true),
             conditions: Vec::new(),
             span,
             most,
@@ -185,6 +193,17 @@ impl Survey {
     /// another array has a name where the job names it, or a field of it, among `wanted`.
     pub(crate) fn with_names(self, exploded: Option<String>, wanted: Vec<String>) -> Survey {
         Survey { names: Some(CollectedNames { found: Mutex::default(), exploded, wanted }), ..self }
+    }
+
+    /// Leaves the time out, which is not read.
+    pub(super) fn leave_out_time(&self) {
+        self.reads_time.store(false, Ordering::Relaxed);
+    }
+
+    /// The uses of fields that are read.
+    fn uses(&self) -> impl Iterator<Item = &FieldCount> {
+        let reads_time = self.reads_time.load(Ordering::Relaxed);
+        self.uses.iter().filter(move |counted| reads_time || counted.of.kind != SurveyedKind::Time)
     }
 
     /// Returns true while records are still counted.
@@ -341,34 +360,6 @@ impl Survey {
         }
     }
 
-    /// Collects the names in a line of JSON.
-    pub(super) fn name_fields(&self, line: &[u8]) {
-        let Some(names) = &self.names else { return };
-        let Ok(serde_json::Value::Object(object)) = serde_json::from_slice(line) else { return };
-        let mut found = names.found.lock().unwrap_or_else(PoisonError::into_inner);
-        names.add(&object, "", &mut found);
-    }
-
-    /// The names of the fields, where they were collected: those of the job, and others that are not rare. A key that an
-    /// object has in few records may be data, such as the name of a person.
-    pub fn names(&self) -> Vec<String> {
-        self.names_by(|wanted, is_rare| wanted || !is_rare)
-    }
-
-    /// The number of names that are left out.
-    pub fn rare_names(&self) -> usize {
-        self.names_by(|wanted, is_rare| !wanted && is_rare).len()
-    }
-
-    fn names_by(&self, takes: impl Fn(bool, bool) -> bool) -> Vec<String> {
-        let Some(names) = &self.names else { return Vec::new() };
-        let found = names.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_taken = |(name, count): &(&String, &u64)| {
-            takes(names.wanted.contains(name), **count * RARE < self.lines())
-        };
-        found.iter().filter(is_taken).map(|(name, _)| name.clone()).collect()
-    }
-
     /// The number of different people, where they are counted; one more than are counted, where there are more.
     fn people(&self) -> Option<u64> {
         let (_, people) = self.people.as_ref()?;
@@ -384,116 +375,6 @@ impl Survey {
 
     fn warn_of_fields(&self) {
         self.missing().iter().for_each(|warning| self.warn(warning));
-    }
-
-    /// The fields that no counted record has.
-    fn missing(&self) -> Vec<String> {
-        let lines = self.lines();
-        let of_them = match lines {
-            0 => return Vec::new(),
-            WARN_AFTER if !self.open => "none of the first 1,000 records has it".to_owned(),
-            lines => format!("none of {} has it", records(lines)),
-        };
-        let missing = self.uses.iter().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
-        let warning = |counted: &FieldCount| {
-            let Use { place, field, is_derived, kind } = &counted.of;
-            let comes = match kind {
-                SurveyedKind::Person(Missing::Drop) => "a record without it is left out",
-                SurveyedKind::Person(Missing::Shared) => "all records without it are one person's",
-                SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id | SurveyedKind::Time => {
-                    "a line without it cannot be read"
-                }
-                SurveyedKind::Key(_) | SurveyedKind::Number { .. } => "a record without it does not count",
-                SurveyedKind::Joined(_) => "what the table says is missing",
-                SurveyedKind::Compared => "without it no comparison with it holds",
-                SurveyedKind::Source => "what is made of it is missing",
-            };
-            let asks = match is_derived {
-                true => "Do the records have what its expression reads?",
-                false => "Is it spelt so in the records, path and all?",
-            };
-            format!("{place}: field {field}: {of_them}; {comes}. {asks}")
-        };
-        missing.map(warning).chain(self.without_row()).chain(self.without_effect()).collect()
-    }
-
-    /// The lists of keys that no record of open data has, and the conditions that hold of none.
-    fn without_effect(&self) -> Vec<String> {
-        if !self.open {
-            return Vec::new();
-        }
-        let unlisted = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
-            let found = found.load(Ordering::Relaxed);
-            let is_listed = matches!(kind, SurveyedKind::Key(Some(_)));
-            (is_listed && found > 0 && within.load(Ordering::Relaxed) == 0).then(|| {
-                format!(
-                    "{place}: field {field}: none of {} has one of the listed keys, so each of them counts nothing. Are they written \
-                     as in the records?",
-                    records(found)
-                )
-            })
-        };
-        let idle = |(SurveyedCondition { place, .. }, held): &(SurveyedCondition, AtomicU64)| {
-            let counts = if place == OF_SOURCE { "no record counts" } else { "the release counts no record" };
-            (held.load(Ordering::Relaxed) == 0).then(|| {
-                format!(
-                    "{place}: it holds of no record, so {counts}. Are its texts written as in the records?"
-                )
-            })
-        };
-        self.uses.iter().filter_map(unlisted).chain(self.conditions.iter().filter_map(idle)).collect()
-    }
-
-    /// The tables of which no counted record has a row; of open data, of which more than a tenth have none.
-    fn without_row(&self) -> Vec<String> {
-        let warning = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
-            let (found, within) = (found.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
-            let lacking = match (kind, within, self.open) {
-                (SurveyedKind::Joined(_), 0, _) if found > 0 => "no record has".to_owned(),
-                (SurveyedKind::Joined(_), _, true)
-                    if found.saturating_sub(within).saturating_mul(10) > found =>
-                {
-                    format!("{} of {} lack", grouped(found.saturating_sub(within)), records(found))
-                }
-                _ => return None,
-            };
-            Some(format!(
-                "{place}: field {field}: {lacking} a row of the table; its columns are missing there, and a record whose key or value \
-                 is missing does not count. Are its keys written as in the records?"
-            ))
-        };
-        self.uses.iter().filter_map(warning).collect()
-    }
-
-    /// The warning, once all records have been read, that none of them lies where there are windows.
-    fn outside(&self) -> Option<String> {
-        if self.lines() == 0 {
-            // A real run does not reveal whether it had any record.
-            let none = self.open && !self.part && self.bad() == 0;
-            return none.then(|| {
-                "the source holds no record; every window is empty. Is it the right one?".to_owned()
-            });
-        }
-        if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
-            return None;
-        }
-        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
-        // No line could be read, which is said already.
-        if self.open && first > last && self.bad() > 0 {
-            return None;
-        }
-        let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
-        let (from, until) = (said(self.span.0), said(self.span.1));
-        let is_far = self.open && first <= last && jiff::Timestamp::from_microsecond(first).is_err();
-        let seconds = if is_far { " Are they milliseconds: format = \"unix-ms\"?" } else { "" };
-        let seen = match self.open && first <= last {
-            true => format!(": the first is of {}, the last of {}", moment(first), moment(last)),
-            false => String::new(),
-        };
-        Some(format!(
-            "job.from, job.until: no record lies between {from} and {until}{seen}; every window is empty. Are the years, the \
-             format of the time and its zone right?{seconds}"
-        ))
     }
 
     /// Ends a run: a real one gives the warnings that it has not given yet. `now` is the time of a live one, in which no
@@ -512,185 +393,9 @@ impl Survey {
     }
 }
 
-impl Survey {
-    /// The counts as one object of JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let fields = self.uses.iter().map(|FieldCount { of, found, readable, within }| {
-            let ranged = matches!(of.kind, SurveyedKind::Time | SurveyedKind::Number { range: Some(_), .. });
-            let joined = matches!(of.kind, SurveyedKind::Joined(_));
-            let listed = matches!(of.kind, SurveyedKind::Key(Some(_)));
-            serde_json::json!({
-                "place": of.place,
-                "field": of.field,
-                "found": count(found),
-                "readable": count(readable),
-                "within": ranged.then(|| count(within)),
-                "joined": joined.then(|| count(within)),
-                "listed": listed.then(|| count(within)),
-            })
-        });
-        let conditions = self.conditions.iter().map(|(SurveyedCondition { place, .. }, held)| {
-            serde_json::json!({ "place": place, "held": count(held) })
-        });
-        serde_json::json!({
-            "notice": NOTICE,
-            "records": self.lines(),
-            "unreadable": self.bad(),
-            "people": self.people(),
-            "fields": fields.collect::<Vec<_>>(),
-            "conditions": conditions.collect::<Vec<_>>(),
-            "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// The notice to every reader of the counts.
-const NOTICE: &str = "for the operator of these records to see: nothing here is protected, and what is chosen by it (a range, a \
-                      key, a bound) is outside of the promise";
-
-impl fmt::Display for Survey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = self.lines();
-        let of = match (self.part, self.most) {
-            (true, _) => " of this process's part",
-            (false, u64::MAX) => "",
-            (false, most) if lines.saturating_add(self.unsplit.load(Ordering::Relaxed)) < most => {
-                ", which is all that there are"
-            }
-            (false, _) => "",
-        };
-        writeln!(f, "fields in {}{of} ({NOTICE}):", records(lines))?;
-        let places = self.uses.iter().map(|counted| &counted.of.place);
-        let places = places.chain(self.conditions.iter().map(|(of, _)| &of.place));
-        let width = places.map(String::len).max().unwrap_or(0);
-        for FieldCount { of: Use { place, field, kind, .. }, found, readable, within } in &self.uses {
-            let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
-            write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
-            match kind {
-                SurveyedKind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
-                SurveyedKind::Number { range: Some(_), .. } => {
-                    writeln!(f, ", within its range {}", count(within))?
-                }
-                SurveyedKind::Joined(_) => {
-                    let lacking =
-                        found.load(Ordering::Relaxed).saturating_sub(within.load(Ordering::Relaxed));
-                    writeln!(
-                        f,
-                        ", with a row of the table {}, without one {}",
-                        count(within),
-                        grouped(lacking)
-                    )?
-                }
-                SurveyedKind::Person(_) if self.people.is_some() => {
-                    let people = self.people().unwrap_or_default();
-                    let more = if people > MOST_PEOPLE as u64 { "more than " } else { "" };
-                    let people = people.min(MOST_PEOPLE as u64);
-                    writeln!(
-                        f,
-                        ", of {more}{}",
-                        if people == 1 {
-                            "1 person".to_owned()
-                        } else {
-                            format!("{} people", grouped(people))
-                        }
-                    )?;
-                }
-                SurveyedKind::Key(Some(_)) => writeln!(f, ", among the listed keys {}", count(within))?,
-                _ => writeln!(f)?,
-            }
-        }
-        // Each is of the records that the one of the source leaves.
-        let mut among = lines;
-        for (SurveyedCondition { place, .. }, held) in &self.conditions {
-            let held = held.load(Ordering::Relaxed).min(lines);
-            writeln!(f, "  {place:width$}  holds of {} of {}", grouped(held), records(among))?;
-            if place == OF_SOURCE {
-                among = held;
-            }
-        }
-        let bad = self.bad();
-        if bad > 0 {
-            let lines = if bad == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(bad)) };
-            writeln!(f, "{lines}{} cannot be read", if self.part { of } else { "" })?;
-        }
-        let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
-        details.sort_by(|one, other| one.at.cmp(&other.at));
-        for Detail { at: (place, line), fault: LineFault { field, found, wanted } } in details.iter() {
-            let field = field.as_ref().map_or(String::new(), |field| format!("{field}: "));
-            writeln!(f, "  {place}:{line}: {field}found {found}, where {wanted} is read")?;
-        }
-        if bad > details.len() as u64 && !details.is_empty() {
-            writeln!(f, "  and {} more", grouped(bad - details.len() as u64))?;
-        }
-        for warning in self.missing().into_iter().chain(self.outside()) {
-            writeln!(f, "warning: {warning}")?;
-        }
-        Ok(())
-    }
-}
-
 impl fmt::Debug for Survey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Survey(<private>)")
-    }
-}
-
-/// A name is rare that fewer than one record in this number has.
-const RARE: u64 = 200;
-
-/// The names of the fields of lines of JSON.
-struct CollectedNames {
-    /// The names, each with the number of values under it.
-    found: Mutex<BTreeMap<String, u64>>,
-    /// The array of which each element is a record.
-    exploded: Option<String>,
-    /// The names that the job has.
-    wanted: Vec<String>,
-}
-
-impl CollectedNames {
-    /// Adds the paths of all plain values of an object.
-    fn add(
-        &self,
-        object: &serde_json::Map<String, serde_json::Value>,
-        before: &str,
-        found: &mut BTreeMap<String, u64>,
-    ) {
-        for (name, value) in object {
-            self.add_value(format!("{before}{name}"), value, found);
-        }
-    }
-
-    fn add_value(&self, path: String, value: &serde_json::Value, found: &mut BTreeMap<String, u64>) {
-        match value {
-            serde_json::Value::Object(inner) => self.add(inner, &format!("{path}."), found),
-            serde_json::Value::Array(elements) if self.exploded.as_ref() == Some(&path) => {
-                for element in elements {
-                    match element {
-                        // An element that is an array has elements of its own.
-                        serde_json::Value::Array(inner) => self.add_elements(&path, inner, found),
-                        element => self.add_value(path.clone(), element, found),
-                    }
-                }
-            }
-            serde_json::Value::Array(elements) => self.add_elements(&path, elements, found),
-            _ => *found.entry(path).or_default() += 1,
-        }
-    }
-
-    /// Adds the elements of an array that the job names: all of them would be as many names as the longest array has elements.
-    fn add_elements(&self, array: &str, elements: &[serde_json::Value], found: &mut BTreeMap<String, u64>) {
-        let rests = self.wanted.iter().filter_map(|name| name.strip_prefix(array)?.strip_prefix('.'));
-        let indices = rests.filter_map(|rest| {
-            let word = rest.split('.').next()?;
-            word.parse().ok().filter(|index: &usize| index.to_string() == word)
-        });
-        for index in indices.collect::<BTreeSet<usize>>() {
-            if let Some(element) = elements.get(index) {
-                self.add_value(format!("{array}.{index}"), element, found);
-            }
-        }
     }
 }
 
@@ -703,38 +408,9 @@ fn has_key(keys: &[CellKey], bytes: &[u8]) -> bool {
     keys.binary_search_by(|key| text(key).as_bytes().cmp(bytes)).is_ok()
 }
 
-fn records(count: u64) -> String {
-    if count == 1 { "1 record".to_owned() } else { format!("{} records", grouped(count)) }
-}
-
-/// A number with a comma between each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut said = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            said.push(',');
-        }
-        said.push(digit);
-    }
-    said
-}
-
-fn moment(time: Time) -> String {
-    jiff::Timestamp::from_microsecond(time)
-        .map_or("a time beyond the year 9999".to_owned(), |moment| moment.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three_digits() {
-        for (number, said) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), said);
-        }
-    }
 
     fn key(field: &str) -> Use {
         let (place, kind) = (format!("release.visits.{field}"), SurveyedKind::Key(None));
@@ -782,24 +458,17 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_plain_values() {
-        let line =
-            br#"{"a":1,"b":{"c":null,"d":{"e":"x"},"f":[{"g":1},[2,3]]},"b.c":2,"h":[[4,5],{"i":6,"j":7}]}"#;
-        let elements = ["b.f.0.g", "b.f.1", "h.0.1", "h.1.i", "h.01.i", "h.2", "h.1x", "h", "b.d.0"];
-        for (exploded, wanted, expected) in [
-            (None, &[][..], &["a", "b.c", "b.d.e"][..]),
-            (Some("b.f"), &[], &["a", "b.c", "b.d.e", "b.f.g"]),
-            (Some("b.f"), &["b.f.1"], &["a", "b.c", "b.d.e", "b.f.1", "b.f.g"]),
-            (Some("b"), &[], &["a", "b.c", "b.d.e"]),
-            // What stands beside a field that the job names has its name too.
-            (None, &elements, &["a", "b.c", "b.d.e", "b.f.0.g", "h.0.1", "h.1.i", "h.1.j"]),
-        ] {
-            let survey = Survey::for_open_data(Vec::new(), (None, None), 5);
-            let wanted = wanted.iter().map(|name| (*name).to_owned()).collect();
-            let survey = survey.with_names(exploded.map(str::to_owned), wanted);
-            survey.name_fields(line);
-            survey.name_fields(b"no JSON");
-            assert_eq!(survey.names(), expected, "{exploded:?}");
+    fn a_time_that_is_not_read_is_not_missing() {
+        let of_time = || Use { place: "source.time".to_owned(), kind: SurveyedKind::Time, ..key("time") };
+        for is_read in [true, false] {
+            let survey = Survey::for_open_data(vec![of_time()], (None, None), 5);
+            if !is_read {
+                survey.leave_out_time();
+            }
+            survey.line(b"x", &LineCells::new(0), &[], None);
+            let page = survey.to_string();
+            assert_eq!(page.contains("source.time: field time: none of 1 record has it"), is_read, "{page}");
+            assert_eq!(page.contains("found 0"), is_read, "{page}");
         }
     }
 }

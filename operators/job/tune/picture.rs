@@ -2,7 +2,7 @@
 
 use super::{SweptBound, SweptShare, SweptWindow, TunedChoice, TunedRelease, Tuning};
 use crate::job::plan::percent;
-use crate::picture::{Drawing, Scale, short};
+use crate::picture::{Drawing, Scale, has_mark, short};
 
 /// The mark at the beginning of every picture.
 const MARK: &str = "discreet tuning";
@@ -53,8 +53,7 @@ impl Tuning {
 
     /// Returns true if the text begins as a picture of a tuning does.
     pub fn is_picture(text: &[u8]) -> bool {
-        let beginning = text.get(..text.len().min(512)).unwrap_or_default();
-        beginning.windows(MARK.len()).any(|part| part == MARK.as_bytes())
+        has_mark(text, MARK)
     }
 }
 

@@ -19,6 +19,7 @@ use model::Model;
 pub(super) use page::PagePart;
 
 use crate::gate::BudgetStatus;
+use crate::picture::has_mark;
 
 /// The mark at the beginning of every page and picture.
 const MARK: &str = "discreet report";
@@ -128,12 +129,12 @@ impl Report {
 
     /// Returns true if the text begins as a page or a picture of a report does.
     pub fn is_of(text: &[u8]) -> bool {
-        begins_with(text, MARK)
+        has_mark(text, MARK)
     }
 
     /// Returns true if the text begins as the report of a demonstration does.
     pub fn is_of_demo(text: &[u8]) -> bool {
-        begins_with(text, DEMO_MARK)
+        has_mark(text, DEMO_MARK)
     }
 
     /// The parts of the page, in their order.
@@ -165,10 +166,4 @@ impl Report {
 /// The mark of a report with this heading.
 fn mark(heading: &Heading) -> &'static str {
     if heading.demo { DEMO_MARK } else { MARK }
-}
-
-/// Returns true if the mark is within the first 512 bytes of the text.
-fn begins_with(text: &[u8], mark: &str) -> bool {
-    let beginning = text.get(..text.len().min(512)).unwrap_or_default();
-    beginning.windows(mark.len()).any(|part| part == mark.as_bytes())
 }

@@ -1,0 +1,256 @@
+//! The page of a survey: its counts, and the warnings that follow from them.
+
+use std::fmt;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{
+    Detail, FieldCount, MOST_PEOPLE, OF_SOURCE, Survey, SurveyedCondition, SurveyedKind, Use, WARN_AFTER,
+};
+use crate::job::config::Missing;
+use crate::job::sources::lines::LineFault;
+use crate::time::Time;
+
+impl Survey {
+    /// The fields that no counted record has.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let lines = self.lines();
+        let of_them = match lines {
+            0 => return Vec::new(),
+            WARN_AFTER if !self.open => "none of the first 1,000 records has it".to_owned(),
+            lines => format!("none of {} has it", records(lines)),
+        };
+        let missing = self.uses().filter(|counted| counted.found.load(Ordering::Relaxed) == 0);
+        let warning = |counted: &FieldCount| {
+            let Use { place, field, is_derived, kind } = &counted.of;
+            let comes = match kind {
+                SurveyedKind::Person(Missing::Drop) => "a record without it is left out",
+                SurveyedKind::Person(Missing::Shared) => "all records without it are one person's",
+                SurveyedKind::Person(Missing::Reject) | SurveyedKind::Id | SurveyedKind::Time => {
+                    "a line without it cannot be read"
+                }
+                SurveyedKind::Key(_) | SurveyedKind::Number { .. } => "a record without it does not count",
+                SurveyedKind::Joined(_) => "what the table says is missing",
+                SurveyedKind::Compared => "without it no comparison with it holds",
+                SurveyedKind::Source => "what is made of it is missing",
+            };
+            let asks = match is_derived {
+                true => "Do the records have what its expression reads?",
+                false => "Is it spelt so in the records, path and all?",
+            };
+            format!("{place}: field {field}: {of_them}; {comes}. {asks}")
+        };
+        missing.map(warning).chain(self.without_row()).chain(self.without_effect()).collect()
+    }
+
+    /// The lists of keys that no record of open data has, and the conditions that hold of none.
+    fn without_effect(&self) -> Vec<String> {
+        if !self.open {
+            return Vec::new();
+        }
+        let unlisted = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
+            let found = found.load(Ordering::Relaxed);
+            let is_listed = matches!(kind, SurveyedKind::Key(Some(_)));
+            (is_listed && found > 0 && within.load(Ordering::Relaxed) == 0).then(|| {
+                format!(
+                    "{place}: field {field}: none of {} has one of the listed keys, so each of them counts nothing. Are they written \
+                     as in the records?",
+                    records(found)
+                )
+            })
+        };
+        let idle = |(SurveyedCondition { place, .. }, held): &(SurveyedCondition, AtomicU64)| {
+            let counts = if place == OF_SOURCE { "no record counts" } else { "the release counts no record" };
+            (held.load(Ordering::Relaxed) == 0).then(|| {
+                format!(
+                    "{place}: it holds of no record, so {counts}. Are its texts written as in the records?"
+                )
+            })
+        };
+        self.uses().filter_map(unlisted).chain(self.conditions.iter().filter_map(idle)).collect()
+    }
+
+    /// The tables of which no counted record has a row; of open data, of which more than a tenth have none.
+    fn without_row(&self) -> Vec<String> {
+        let warning = |FieldCount { of: Use { place, field, kind, .. }, found, within, .. }: &FieldCount| {
+            let (found, within) = (found.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
+            let lacking = match (kind, within, self.open) {
+                (SurveyedKind::Joined(_), 0, _) if found > 0 => "no record has".to_owned(),
+                (SurveyedKind::Joined(_), _, true)
+                    if found.saturating_sub(within).saturating_mul(10) > found =>
+                {
+                    format!("{} of {} lack", grouped(found.saturating_sub(within)), records(found))
+                }
+                _ => return None,
+            };
+            Some(format!(
+                "{place}: field {field}: {lacking} a row of the table; its columns are missing there, and a record whose key or value \
+                 is missing does not count. Are its keys written as in the records?"
+            ))
+        };
+        self.uses().filter_map(warning).collect()
+    }
+
+    /// The warning, once all records have been read, that none of them lies where there are windows.
+    pub(super) fn outside(&self) -> Option<String> {
+        if self.lines() == 0 {
+            // A real run does not reveal whether it had any record.
+            let none = self.open && !self.part && self.bad() == 0;
+            return none.then(|| {
+                "the source holds no record; every window is empty. Is it the right one?".to_owned()
+            });
+        }
+        if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
+            return None;
+        }
+        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        // No line could be read, which is said already.
+        if self.open && first > last && self.bad() > 0 {
+            return None;
+        }
+        let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
+        let (from, until) = (said(self.span.0), said(self.span.1));
+        let is_far = self.open && first <= last && jiff::Timestamp::from_microsecond(first).is_err();
+        let seconds = if is_far { " Are they milliseconds: format = \"unix-ms\"?" } else { "" };
+        let seen = match self.open && first <= last {
+            true => format!(": the first is of {}, the last of {}", moment(first), moment(last)),
+            false => String::new(),
+        };
+        Some(format!(
+            "job.from, job.until: no record lies between {from} and {until}{seen}; every window is empty. Are the years, the \
+             format of the time and its zone right?{seconds}"
+        ))
+    }
+}
+
+impl Survey {
+    /// The counts as one object of JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let fields = self.uses().map(|FieldCount { of, found, readable, within }| {
+            let ranged = matches!(of.kind, SurveyedKind::Time | SurveyedKind::Number { range: Some(_), .. });
+            let joined = matches!(of.kind, SurveyedKind::Joined(_));
+            let listed = matches!(of.kind, SurveyedKind::Key(Some(_)));
+            serde_json::json!({
+                "place": of.place,
+                "field": of.field,
+                "found": count(found),
+                "readable": count(readable),
+                "within": ranged.then(|| count(within)),
+                "joined": joined.then(|| count(within)),
+                "listed": listed.then(|| count(within)),
+            })
+        });
+        let conditions = self.conditions.iter().map(|(SurveyedCondition { place, .. }, held)| {
+            serde_json::json!({ "place": place, "held": count(held) })
+        });
+        serde_json::json!({
+            "notice": NOTICE,
+            "records": self.lines(),
+            "unreadable": self.bad(),
+            "people": self.people(),
+            "fields": fields.collect::<Vec<_>>(),
+            "conditions": conditions.collect::<Vec<_>>(),
+            "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The notice to every reader of the counts.
+const NOTICE: &str = "for the operator of these records to see: nothing here is protected, and what is chosen by it (a range, a \
+                      key, a bound) is outside of the promise";
+
+impl fmt::Display for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines();
+        let of = match (self.part, self.most) {
+            (true, _) => " of this process's part",
+            (false, u64::MAX) => "",
+            (false, most) if lines.saturating_add(self.unsplit.load(Ordering::Relaxed)) < most => {
+                ", which is all that there are"
+            }
+            (false, _) => "",
+        };
+        writeln!(f, "fields in {}{of} ({NOTICE}):", records(lines))?;
+        let places = self.uses().map(|counted| &counted.of.place);
+        let places = places.chain(self.conditions.iter().map(|(of, _)| &of.place));
+        let width = places.map(String::len).max().unwrap_or(0);
+        for FieldCount { of: Use { place, field, kind, .. }, found, readable, within } in self.uses() {
+            let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
+            write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
+            match kind {
+                SurveyedKind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
+                SurveyedKind::Number { range: Some(_), .. } => {
+                    writeln!(f, ", within its range {}", count(within))?
+                }
+                SurveyedKind::Joined(_) => {
+                    let lacking =
+                        found.load(Ordering::Relaxed).saturating_sub(within.load(Ordering::Relaxed));
+                    writeln!(
+                        f,
+                        ", with a row of the table {}, without one {}",
+                        count(within),
+                        grouped(lacking)
+                    )?
+                }
+                SurveyedKind::Person(_) if self.people.is_some() => {
+                    let people = self.people().unwrap_or_default();
+                    let more = if people > MOST_PEOPLE as u64 { "more than " } else { "" };
+                    let people = people.min(MOST_PEOPLE as u64);
+                    writeln!(
+                        f,
+                        ", of {more}{}",
+                        if people == 1 {
+                            "1 person".to_owned()
+                        } else {
+                            format!("{} people", grouped(people))
+                        }
+                    )?;
+                }
+                SurveyedKind::Key(Some(_)) => writeln!(f, ", among the listed keys {}", count(within))?,
+                _ => writeln!(f)?,
+            }
+        }
+        // Each is of the records that the one of the source leaves.
+        let mut among = lines;
+        for (SurveyedCondition { place, .. }, held) in &self.conditions {
+            let held = held.load(Ordering::Relaxed).min(lines);
+            writeln!(f, "  {place:width$}  holds of {} of {}", grouped(held), records(among))?;
+            if place == OF_SOURCE {
+                among = held;
+            }
+        }
+        let bad = self.bad();
+        if bad > 0 {
+            let lines = if bad == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(bad)) };
+            writeln!(f, "{lines}{} cannot be read", if self.part { of } else { "" })?;
+        }
+        let mut details = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        details.sort_by(|one, other| one.at.cmp(&other.at));
+        for Detail { at: (place, line), fault: LineFault { field, found, wanted } } in details.iter() {
+            let field = field.as_ref().map_or(String::new(), |field| format!("{field}: "));
+            writeln!(f, "  {place}:{line}: {field}found {found}, where {wanted} is read")?;
+        }
+        if bad > details.len() as u64 && !details.is_empty() {
+            writeln!(f, "  and {} more", grouped(bad - details.len() as u64))?;
+        }
+        for warning in self.missing().into_iter().chain(self.outside()) {
+            writeln!(f, "warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+fn records(count: u64) -> String {
+    if count == 1 { "1 record".to_owned() } else { format!("{} records", grouped(count)) }
+}
+
+fn moment(time: Time) -> String {
+    jiff::Timestamp::from_microsecond(time)
+        .map_or("a time beyond the year 9999".to_owned(), |moment| moment.to_string())
+}
+
+/// A number with a comma between each three digits.
+fn grouped(number: u64) -> String {
+    crate::picture::grouped(&number.to_string())
+}
