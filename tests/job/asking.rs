@@ -300,8 +300,8 @@ fn the_page_asks_in_a_browser() {
     ask(&mut browser, "a-token-of-nobody", "count");
     until("the token is refused", || text(&mut browser, "state").contains("of no analyst"));
     ask(&mut browser, &token(0), "count where <b>");
-    until("the mistake is shown as text", || text(&mut browser, "state").contains("<b>"));
-    ask(&mut browser, &token(0), "count where page = \"a\"");
+    until("the mistake is shown as text", || text(&mut browser, "state").ends_with("in place of \"<\""));
+    ask(&mut browser, &token(0), "count where page = \"<b>a</b>\"");
     until("the answer is shown", || text(&mut browser, "state") == "Answered.");
     let cells = browser.evaluate(
         "JSON.stringify([...document.querySelectorAll(\"#answers tbody td\")].map(cell => cell.textContent))",
