@@ -16,10 +16,12 @@ use super::opening;
 use super::opening::Opening;
 use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{BudgetStatus, GateEvent, HaltReason, ReleaseRequest, SkipReason};
-use super::state::{HandleRequest, Memory};
+use super::state::Memory;
 use super::thread::{GateMessage, Halted, WrittenNotice};
 use crate::accounting::PrivacyUnit;
-use crate::ledger::{AccountSpec, Digest, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms};
+use crate::ledger::{
+    AccountSpec, Agreement, Digest, LedgerError, LedgerKey, Name, ReleaseId, Row, VersionTerms,
+};
 use crate::time::Time;
 
 /// Access to a ledger for one job of this process. Dropping it waits for the submitted requests.
@@ -141,7 +143,7 @@ impl Gate {
         self.settled
     }
 
-    /// Returns true if a former run of this job has opened the release in this version.
+    /// Returns true if the ledger keeps something of the release in this version, from a former run of this job.
     #[cfg(feature = "cli")]
     pub(crate) fn has_opened(&self, release: &Name, version: u32) -> bool {
         self.opened.contains(&(release.clone(), version))
@@ -207,7 +209,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`LedgerErrorKind::Refused`] if this version has opened the statistic with other parameters,
+    /// [`LedgerErrorKind::Refused`] if the ledger keeps the statistic in this version with other parameters,
     /// as [`Ledger::agree`] describes; [`LedgerErrorKind::Doubt`] if the key does not decrypt the state of the
     /// statistic, which halts the gate. A gate that has halted returns its reason.
     ///
@@ -239,7 +241,7 @@ impl Gate {
         let (accounts, messages) = (self.accounts.clone(), self.messages.clone());
         let mut memory = None;
         if let Some(messages) = &messages {
-            let requested = HandleRequest { name: name.clone(), version, terms: parameters.into() };
+            let requested = Agreement { name: name.clone(), version, terms: parameters.into() };
             let listener = Listener { outbox: Some(outbox), wake: Box::new(wake) };
             let opened =
                 ask((Some(messages), &self.halted), |answer| GateMessage::Open(requested, listener, answer));

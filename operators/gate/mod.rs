@@ -83,10 +83,11 @@
 //!
 //! # Versions of a job
 //!
-//! A job is its name and the number of its [version](Opening::version). The ledger keeps the parameters with
-//! which a version first opened a statistic, and the same version with others is refused: under their old
-//! names its windows would get the old text back, under new ones they would be paid for again, and a typing
-//! error should do neither. A new version may have any parameters. Both are part of the names of its releases
+//! A job is its name and the number of its [version](Opening::version). With the first row of a statistic in a
+//! version, or the first resume positions after it was opened, the ledger keeps its parameters, and the same
+//! version with others is refused: under their old names its windows would get the old text back, under new ones
+//! they would be paid for again, and a typing error should do neither. Until then nothing depends on them, and a run
+//! that failed leaves them to be edited. A new version may have any parameters. Both are part of the names of its releases
 //! ([`Digest::of_version`]). A refusal names the fields that changed, as far as the
 //! [terms](crate::ledger::VersionTerms) name them; `docs/VERSIONS.md` lists the fields of a job file that a
 //! version binds. Independently of that, windows of one version are drawn in the order of their ends: one

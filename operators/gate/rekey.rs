@@ -199,7 +199,7 @@ mod tests {
         let position = cipher.encrypt_at((&job, 2), &place, b"a position");
         let update = PositionUpdate { input: 2, replaces: false, changed: vec![(place, position)] };
         let claim = ledger.claim(&job).unwrap();
-        ledger.seal_with(&claim, &[sealing(0, state), sealing(10, change)], &[update]).unwrap();
+        ledger.seal_with(&claim, &[sealing(0, state), sealing(10, change)], (&[update], &[])).unwrap();
         ledger.checkpoint().unwrap();
         key
     }

@@ -29,7 +29,7 @@ use super::change::{self, CopySchedule};
 use super::request;
 use super::request::Noted;
 use crate::ledger::{
-    Claim, Digest, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Note, State, VersionTerms,
+    Agreement, Claim, Digest, Ledger, LedgerError, LedgerErrorKind, LedgerKey, Name, Note, State,
 };
 use crate::mechanisms::running::StateStep;
 
@@ -209,18 +209,8 @@ pub struct Memory {
 
 redacted!(Memory);
 
-/// A statistic that asks for a handle.
-#[derive(Debug)]
-pub(super) struct HandleRequest {
-    /// The name of the statistic.
-    pub(super) name: Name,
-    /// The version of the statistic: its own, or the job's.
-    pub(super) version: u32,
-    /// Everything that the version binds.
-    pub(super) terms: VersionTerms,
-}
-
-/// Checks the parameters of the statistic's version, and reads the state of the statistic.
+/// Checks the parameters of the statistic's version, also against those that wait for their first commit, and
+/// reads the state of the statistic.
 ///
 /// # Errors
 ///
@@ -229,9 +219,11 @@ pub(super) fn open(
     ledger: &mut Ledger,
     claim: &Claim,
     cipher: &StateCipher,
-    HandleRequest { name, version, terms }: &HandleRequest,
+    waiting: &[Agreement],
+    requested: &Agreement,
 ) -> Result<Option<Memory>, LedgerError> {
-    let agree = |ledger: &mut Ledger| match ledger.agree(claim, *version, name, terms.clone()) {
+    let Agreement { name, version, terms } = requested;
+    let agree = |ledger: &mut Ledger| match ledger.can_agree(claim, waiting, requested) {
         // A refusal is an answer, and no reason to ask again.
         Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => Ok(Err(trouble)),
         asked => asked.map(Ok),

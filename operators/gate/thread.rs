@@ -16,11 +16,11 @@ use super::positions::{ResumePositions, ResumeUpdate, WrittenSince};
 use super::request::{
     GateEvent, Halt, HaltReason, HandedRelease, ReleaseRequest, Sealable, SkipReason, Turns,
 };
-use super::state::{HandleRequest, KeptState, Memory, StateCipher};
+use super::state::{KeptState, Memory, StateCipher};
 use crate::gate::request;
 use crate::gate::request::BudgetStatus;
 use crate::ledger::{
-    Charge, Claim, Digest, Forecast, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing,
+    Agreement, Charge, Claim, Digest, Forecast, Journal, Ledger, LedgerError, LedgerErrorKind, Name, Pacing,
     PositionUpdate, ReleaseId, ReleaseStatus, Row, Sealing, State, failpoint, may_hold,
 };
 use crate::time::Time;
@@ -51,7 +51,7 @@ pub(super) enum GateMessage {
     /// A request for the position of the newest row.
     #[cfg(feature = "cli")]
     NewestPosition(Sender<Result<i64, LedgerError>>),
-    Open(HandleRequest, Listener, Sender<MemoryReply>),
+    Open(Agreement, Listener, Sender<MemoryReply>),
     /// A request for the status of each account, now and after each commit; those of other processes are looked for at this
     /// interval.
     Subscribe((Sender<AccountStatus>, Duration), Sender<Result<(), LedgerError>>),
@@ -117,6 +117,8 @@ pub(super) struct Driver {
     settled: SettledFrontiers,
     /// The last archived row and the floor of the archives, which stay while a job runs.
     archived: Option<(i64, Time)>,
+    /// The versions that were opened, and whose terms no commit has recorded for certain.
+    agreements: Vec<Agreement>,
     /// The changes of resume positions that no commit has written for certain, by input.
     positions: BTreeMap<i64, PositionUpdate>,
     /// The time since which a restart reads again, by these changes.
@@ -158,6 +160,7 @@ impl Driver {
             spans: ReleaseSpans::default(),
             settled,
             archived,
+            agreements: Vec::new(),
             positions: BTreeMap::new(),
             since: None,
             written_since: WrittenSince::default(),

@@ -1,4 +1,7 @@
-//! The terms with which each version of a release was first opened.
+//! The terms of each version of a release, as they were when the ledger first kept something of it.
+//!
+//! They are recorded in the commit of the first row or resume position after the version was opened: a run that ends
+//! before has read nothing that another could rely on, and its version may be edited.
 //!
 //! This is bookkeeping, and no link of the chain. It guards against a mistake: parameters that were changed
 //! under a version that has released already. Each release is compared by itself: a job may add, remove or
@@ -124,6 +127,19 @@ impl VersionTerms {
             .collect()
     }
 
+    /// Refuses terms that are not the former ones of this version.
+    fn must_be(
+        &self,
+        store: &mut dyn Store,
+        (job, version, name): (&Name, u32, &Name),
+        (known, former): (&Digest, &VersionFields),
+    ) -> Result<(), LedgerError> {
+        if *known == self.digest {
+            return Ok(());
+        }
+        Err(differ(store, job, (version, name), &self.changed(former))?)
+    }
+
     fn encoded(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in self.fields.iter().flat_map(|(name, value)| [name, value]) {
@@ -137,6 +153,28 @@ impl VersionTerms {
 impl From<&Digest> for VersionTerms {
     fn from(digest: &Digest) -> VersionTerms {
         VersionTerms { digest: *digest, fields: VersionFields::new() }
+    }
+}
+
+/// A version of a statistic, with the terms that bind it.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// The name of the statistic.
+    pub name: Name,
+    /// The version of the statistic: its own, or the job's.
+    pub version: u32,
+    /// Everything that the version binds.
+    pub terms: VersionTerms,
+}
+
+impl Agreement {
+    /// Records the terms where there are none yet; equal terms change nothing, and other terms are refused.
+    pub(super) fn record(&self, tables: &mut dyn Store, job: &Name) -> Result<(), LedgerError> {
+        let Agreement { name, version, terms } = self;
+        match agreed(tables, job, *version, name)? {
+            Some((known, former)) => terms.must_be(tables, (job, *version, name), (&known, &former)),
+            None => write(tables, (job, (*version).into(), name), &terms.digest, &terms.encoded()),
+        }
     }
 }
 
@@ -163,8 +201,8 @@ fn decoded(mut bytes: &[u8]) -> VersionFields {
 }
 
 impl Ledger {
-    /// Checks a version of a statistic against the terms with which it was first opened. Where there are none
-    /// yet, these are recorded; equal terms change nothing.
+    /// Checks a version of a statistic against the terms that it is recorded with. Where there are none yet,
+    /// these are recorded; equal terms change nothing.
     ///
     /// # Errors
     ///
@@ -179,19 +217,37 @@ impl Ledger {
         name: &Name,
         terms: impl Into<VersionTerms>,
     ) -> Result<(), LedgerError> {
-        let terms = terms.into();
+        let agreement = Agreement { name: name.clone(), version, terms: terms.into() };
         let mut transaction = Transaction::begin(self.store())?;
         let tables = transaction.store();
         claim.still_stands(tables)?;
-        not_replaced(tables, claim.job(), version, name, &terms)?;
-        match agreed(tables, claim.job(), version, name)? {
-            Some((known, _)) if known == terms.digest => Ok(()),
-            Some((_, former)) => Err(differ(tables, claim.job(), (version, name), &terms.changed(&former))?),
-            None => {
-                write(tables, (claim.job(), version.into(), name), &terms.digest, &terms.encoded())?;
-                transaction.commit()
-            }
-        }
+        not_replaced(tables, claim.job(), version, name, &agreement.terms)?;
+        agreement.record(tables, claim.job())?;
+        transaction.commit()
+    }
+
+    /// Checks a version as [`agree`](Ledger::agree) does, also against those that wait for their first commit, and
+    /// records nothing.
+    ///
+    /// # Errors
+    ///
+    /// As for [`agree`](Ledger::agree).
+    pub(crate) fn can_agree(
+        &mut self,
+        claim: &Claim,
+        waiting: &[Agreement],
+        agreement: &Agreement,
+    ) -> Result<(), LedgerError> {
+        let Agreement { name, version, terms } = agreement;
+        let mut snapshot = Transaction::snapshot(self.store())?;
+        let tables = snapshot.store();
+        claim.still_stands(tables)?;
+        let place = (claim.job(), *version, name);
+        let first = waiting.iter().find(|first| (&first.name, first.version) == (name, *version));
+        first.map_or(Ok(()), |first| {
+            terms.must_be(tables, place, (&first.terms.digest, &first.terms.fields))
+        })?;
+        compare(tables, place, terms)
     }
 
     /// Compares terms with those of a version as [`agree`](Ledger::agree) does, and records nothing.
@@ -206,13 +262,7 @@ impl Ledger {
         name: &Name,
         terms: impl Into<VersionTerms>,
     ) -> Result<(), LedgerError> {
-        let terms = terms.into();
-        match agreed(self.store(), job, version, name)? {
-            Some((known, former)) if known != terms.digest => {
-                Err(differ(self.store(), job, (version, name), &terms.changed(&former))?)
-            }
-            _ => not_replaced(self.store(), job, version, name, &terms),
-        }
+        compare(self.store(), (job, version, name), &terms.into())
     }
 
     /// The version that sealed the current state of a statistic, if there is a state.
@@ -225,7 +275,7 @@ impl Ledger {
         keeper(self.store(), job, name, since)
     }
 
-    /// The releases of a job, with their versions, that have been opened.
+    /// The releases of a job, with their versions, whose terms are recorded.
     ///
     /// # Errors
     ///
@@ -254,7 +304,19 @@ impl Ledger {
     }
 }
 
-/// The terms of a version that has opened the statistic: their hash, and the fields that explain it.
+/// Compares terms with the recorded ones of a version, and refuses one that another has replaced.
+fn compare(
+    store: &mut dyn Store,
+    (job, version, name): (&Name, u32, &Name),
+    terms: &VersionTerms,
+) -> Result<(), LedgerError> {
+    if let Some((known, former)) = agreed(store, job, version, name)? {
+        terms.must_be(store, (job, version, name), (&known, &former))?;
+    }
+    not_replaced(store, job, version, name, terms)
+}
+
+/// The recorded terms of a version: their hash, and the fields that explain it.
 fn agreed(
     store: &mut dyn Store,
     job: &Name,

@@ -149,7 +149,7 @@ mod verify;
 
 pub use crate::canonical::Digest;
 pub use account::AccountSpec;
-pub use agreement::VersionTerms;
+pub use agreement::{Agreement, VersionTerms};
 #[cfg(test)]
 pub(crate) use anchor::in_the_making;
 pub use anchor::{Anchor, Published};

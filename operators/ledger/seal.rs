@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::agreement::Agreement;
 use super::archive::{self, barred};
 use super::balances::Balances;
 use super::book::Ledger;
@@ -114,11 +115,11 @@ impl Ledger {
     /// unknown account or a cost that it cannot count, [`LedgerErrorKind::Busy`] if another writer did not
     /// end in time, and the other kinds as [`LedgerErrorKind`] defines them.
     pub fn seal(&mut self, claim: &Claim, batch: &[Sealing]) -> Result<Vec<Row>, LedgerError> {
-        self.seal_with(claim, batch, &[])
+        self.seal_with(claim, batch, (&[], &[]))
     }
 
     /// Writes a batch of releases as [`seal`](Ledger::seal) does, and in the same commit the resume positions
-    /// of the job's inputs.
+    /// of the job's inputs and the terms of the versions that have been opened.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Ledger {
         &mut self,
         claim: &Claim,
         batch: &[Sealing],
-        positions: &[PositionUpdate],
+        (positions, opened): (&[PositionUpdate], &[Agreement]),
     ) -> Result<Vec<Row>, LedgerError> {
         self.prove_for(batch)?;
         let mut transaction = Transaction::begin(&mut *self.store)?;
@@ -135,6 +136,7 @@ impl Ledger {
         failpoint::reached("after-begin", LedgerErrorKind::Busy)?;
         claim.still_stands(tables)?;
         failpoint::reached("after-fence-check", LedgerErrorKind::Unknown)?;
+        opened.iter().try_for_each(|agreement| agreement.record(tables, &claim.job))?;
         let start = head(tables)?;
         let floor = archive::floor(tables)?;
         let (mut sequence, mut chain) = start;

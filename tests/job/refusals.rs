@@ -395,3 +395,21 @@ fn an_open_quotation_mark_leaves_other_lines() {
         assert!(said.out.contains(&others), "{said:?}");
     }
 }
+
+// Refutes a version that is bound by a run which released nothing: a correction would need another one; and one
+// that a release leaves unbound.
+#[test]
+fn a_version_is_bound_by_its_first_release() {
+    let scene = scene();
+    let replay = ["replay", "job.toml", "--out", "releases.jsonl"];
+    change(&scene, "format = \"unix\"", "format = \"rfc3339\"");
+    let said = scene.run(&replay);
+    assert_eq!((said.code, scene.charged("job.ledger").0), (Some(65), 0), "{said:?}");
+    change(&scene, "format = \"rfc3339\"", "format = \"unix\"");
+    scene.done(&["check", "job.toml", "--connect"]);
+    scene.done(&replay);
+    change(&scene, "format = \"unix\"", "format = \"rfc3339\"");
+    let said = scene.run(&replay);
+    assert_eq!(said.code, Some(78), "{said:?}");
+    assert!(said.err.contains("in version 1 with other parameters: source.time.format (was "), "{said:?}");
+}

@@ -54,6 +54,8 @@ struct ModelState {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ModelRun {
     version: ModelVersion,
+    /// The window from which it runs.
+    from: ModelWindow,
     next: ModelWindow,
     /// The state that the run began with or sealed last, if it is of its version.
     state: Option<ModelState>,
@@ -93,15 +95,14 @@ impl Life {
         let pairs = (1..=VERSIONS).flat_map(|version| (0..WINDOWS).map(move |from| (version, from)));
         let mut lives = Vec::new();
         for (version, from) in pairs {
-            let agreed = *self.starts.get(&version).unwrap_or(&from);
-            if rules.start_is_bound && agreed != from {
+            let agreed = self.starts.get(&version);
+            if rules.start_is_bound && agreed.is_some_and(|agreed| *agreed != from) {
                 continue;
             }
             let mut life = self.clone();
-            life.starts.insert(version, agreed);
             life.runs += 1;
             let state = self.state.filter(|state| state.version == version);
-            life.run = Some(ModelRun { version, next: from, state });
+            life.run = Some(ModelRun { version, from, next: from, state });
             lives.push(life);
         }
         lives
@@ -113,6 +114,10 @@ impl Life {
         run.next += 1;
         let passed = run.state.is_some_and(|state| window <= state.settled);
         let released = life.rows.contains_key(&(run.version, window));
+        // The first row of a version binds it; what has none is not bound.
+        if !released {
+            life.starts.entry(run.version).or_insert(run.from);
+        }
         match passed && rules.passed_is_skipped {
             _ if released => {}
             true => _ = life.rows.insert((run.version, window), ModelRow::Skipped),

@@ -2,9 +2,11 @@
 
 use super::memory::total;
 use super::*;
+use crate::gate::positions::ResumeUpdate;
 
 everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
+    a_version_is_bound_by_the_first_that_the_ledger_keeps_of_it
     a_statistic_with_a_version_of_its_own_leaves_the_others_alone
     a_desk_opens_with_what_was_kept_in_whichever_version
     a_new_sink_receives_every_row_of_its_version_and_draws_nothing
@@ -41,6 +43,54 @@ fn a_version_with_other_parameters_gets_no_desk_and_the_others_go_on(at: Scratch
     assert_eq!(row(&by_path).release(), &release(0));
     drop((by_path, gate));
     assert!(handle(&opening(&scratch).open().unwrap(), "by_path", b"second").is_err());
+}
+
+/// Refutes a version that a run binds of which the ledger keeps nothing, and one that its first row, its first tombstone or
+/// the first resume positions of its job leave unbound.
+fn a_version_is_bound_by_the_first_that_the_ledger_keeps_of_it(at: ScratchPlace) {
+    let scratch = scratch(at, 10);
+    let update = || ResumeUpdate {
+        input: 0,
+        replaces: true,
+        since: 0,
+        parts: 1,
+        changed: vec![(0, "a.log".to_owned(), Some(b"at 7".to_vec()))],
+        is_urgent: true,
+    };
+    let keeps: [&dyn Fn(&GateHandle); 3] = [
+        &|handle| {
+            handle.submit(request(0, &Arc::default())).unwrap();
+            let row = row(handle);
+            assert_eq!(row.status(), ReleaseStatus::Sealed);
+            handle.delivered(&row);
+        },
+        &|handle| {
+            handle.skip(release(1), SkipReason::Late);
+            let row = row(handle);
+            assert_eq!(row.status(), ReleaseStatus::Skipped);
+            handle.delivered(&row);
+        },
+        &|handle| {
+            let (sender, written) = std::sync::mpsc::channel();
+            handle.keep_positions(update(), Box::new(move || sender.send(()).unwrap()));
+            written.recv().unwrap();
+        },
+    ];
+    for (version, keep) in (1..).zip(keeps) {
+        let open = |parameters: &[u8]| {
+            let gate = opening(&scratch).version(version).open().unwrap();
+            let handle = handle(&gate, "by_path", parameters);
+            (gate, handle)
+        };
+        for parameters in [b"first", b"other"] {
+            assert!(open(parameters).1.is_ok(), "version {version}");
+        }
+        let (gate, handle) = open(b"third");
+        keep(&handle.unwrap());
+        drop(gate);
+        assert!(open(b"other").1.is_err(), "version {version}");
+        assert!(open(b"third").1.is_ok(), "version {version}");
+    }
 }
 
 /// Refutes a statistic that is compared with the terms of the job's version, or keeps its state there, while

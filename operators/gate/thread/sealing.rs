@@ -8,11 +8,10 @@ use crate::gate::core::{CommitOutcome, Delivery, Event};
 use crate::gate::listeners::Listener;
 use crate::gate::positions::ResumeUpdate;
 use crate::gate::request::{GateEvent, HaltReason, HandedRelease, ReleaseRequest, SkipReason};
-use crate::gate::state::HandleRequest;
 use crate::gate::{request, state};
 use crate::ledger::{
-    Digest, Ledger, LedgerError, LedgerErrorKind, Name, PositionUpdate, ReleaseId, ReleaseStatus, Row,
-    Sealing, failpoint, may_hold,
+    Agreement, Digest, Ledger, LedgerError, LedgerErrorKind, Name, PositionUpdate, ReleaseId, ReleaseStatus,
+    Row, Sealing, failpoint, may_hold,
 };
 use crate::noise::NoiseSource;
 
@@ -102,12 +101,12 @@ impl Driver {
         }
         let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();
         let span = way::commit(&sealings).entered();
-        let sealed = self.ledger.seal_with(&self.claim, &sealings, &positions);
+        let sealed = self.ledger.seal_with(&self.claim, &sealings, (&positions, &self.agreements));
         drop(span);
         match sealed {
             Ok(rows) => {
                 self.cause = None;
-                self.positions_are_written();
+                self.is_written();
                 let newest = rows.iter().map(Row::sequence).max().unwrap_or(0);
                 let doubt = self.ledger.checkpoint_after(newest).err().map(|doubt| self.doubted(&doubt));
                 let committed = |(id, record)| Event::Committed(id, CommitOutcome::Recorded(record));
@@ -240,8 +239,8 @@ impl Driver {
             return None;
         }
         let positions: Vec<PositionUpdate> = self.positions.values().cloned().collect();
-        match self.ledger.seal_with(&self.claim, &[], &positions) {
-            Ok(_) => self.positions_are_written(),
+        match self.ledger.seal_with(&self.claim, &[], (&positions, &self.agreements)) {
+            Ok(_) => self.is_written(),
             Err(doubt) if doubt.kind() == LedgerErrorKind::Doubt => return Some(self.doubted(&doubt)),
             // They are written with the next rows, whose error is reported.
             Err(_) => {}
@@ -249,8 +248,10 @@ impl Driver {
         None
     }
 
-    /// Notes that the ledger holds the positions; after another outcome they are written again, which changes nothing.
-    fn positions_are_written(&mut self) {
+    /// Notes that the ledger holds the positions and the terms; after another outcome they are written again, which changes
+    /// nothing.
+    fn is_written(&mut self) {
+        self.agreements.clear();
         if !self.positions.is_empty() {
             let inputs = self.positions.len() as u64;
             to_operator!(TRACE, "positions written", inputs, "the ledger holds new resume positions");
@@ -280,7 +281,7 @@ impl Driver {
     /// Opens the handle of a statistic, if its checks pass.
     fn open_handle(
         &mut self,
-        requested: HandleRequest,
+        requested: Agreement,
         listener: Listener,
         answer: &Sender<MemoryReply>,
     ) -> Option<Event<Digest, String>> {
@@ -288,12 +289,13 @@ impl Driver {
             // The waiting caller learns the reason from the kept error.
             return None;
         }
-        let opened = state::open(&mut self.ledger, &self.claim, &self.cipher, &requested);
+        let opened = state::open(&mut self.ledger, &self.claim, &self.cipher, &self.agreements, &requested);
         let doubt = opened.as_ref().err().filter(|trouble| trouble.kind() != LedgerErrorKind::Refused);
         let doubted = doubt.map(|trouble| self.doubted(trouble));
         if opened.is_ok() {
             let own = Digest::of_version(requested.version, requested.terms.digest());
-            let HandleRequest { name, .. } = requested;
+            let name = requested.name.clone();
+            self.agreements.push(requested);
             // Rows that another version has given out are given out again unless their delivery is recorded.
             let is_delivered_elsewhere = |row: &Row| row.is_delivered() && row.release().version != own;
             self.listeners.add(
