@@ -121,6 +121,7 @@ fn every(row: &Row) -> (&'static str, &'static str) {
         "second" => ("1 second", "2 seconds"),
         "hour" => ("1 hour", "2 hours"),
         "day" => ("1 day", "2 days"),
+        "week" => ("1 week from Monday", "2 weeks"),
         "month" => ("1 month", "2 months"),
         all => (all, "all"),
     }

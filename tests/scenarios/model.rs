@@ -29,7 +29,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("promise", &["lifetime", "any", "each"]),
     ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
     ("price", &["share", "rho", "epsilon"]),
-    ("every", &["second", "hour", "day", "month", "all"]),
+    ("every", &["second", "hour", "day", "week", "month", "all"]),
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
     (
@@ -96,7 +96,7 @@ use Because::{Check, Mode, Senseless};
 pub(crate) const OF_FEATURES: &[(&str, &str)] = &[("source.type", "parquet"), ("source.type", "arrow")];
 
 const RUNS: &[&str] = &["best", "buffered", "square-root", "tree", "fresh"];
-const TIMED: &[&str] = &["second", "hour", "day", "month"];
+const TIMED: &[&str] = &["second", "hour", "day", "week", "month"];
 const ASKED: &[&str] = &["share", "cost"];
 /// Statistics of which totals over the last windows are sums.
 const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogram"];

@@ -415,6 +415,8 @@ fn first(row: &Row, now: i64) -> (Zoned, Span) {
         "second" => (at(2026, 5, 4, 10), Span::new().seconds(1)),
         // The second day of four has 23 hours in Berlin.
         "day" => (at(2026, 3, 28, 0), Span::new().days(1)),
+        // The last hour of the first week is missing in Berlin.
+        "week" => (at(2026, 3, 23, 0), Span::new().weeks(1)),
         "month" => (at(2026, 1, 1, 0), Span::new().months(1)),
         _ => (at(2026, 5, 4, 10), Span::new().hours(1)),
     }
