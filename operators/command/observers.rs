@@ -11,7 +11,7 @@ use clap::Args;
 use discreet::accounting::Promise;
 use discreet::job::config::RecordFormat;
 use discreet::job::plan::{Planned, PlannedKeys};
-use discreet::job::{Job, Progress, ReleaseListener, Survey};
+use discreet::job::{FormerListener, Job, Progress, ReleaseListener, Survey};
 use discreet::time::in_words;
 use discreet::watch::{Heading, ReleaseNotes, Report, StatedRange};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -230,6 +230,11 @@ pub(crate) fn report_listener(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, budget_status| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, Some(budget_status));
     })
+}
+
+/// A listener that adds the lines that left before a replay to its report.
+pub(crate) fn former_listener(page: Arc<Mutex<RunReport>>) -> FormerListener {
+    Box::new(move |lines| page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, None))
 }
 
 /// A progress bar of the input, if standard error is a terminal.

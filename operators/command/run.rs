@@ -140,7 +140,7 @@ impl ReplayArgs {
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),
-            former: None,
+            former: page.clone().map(observers::former_listener),
             reading: observers::bar(),
             warning: Some(Box::new(observers::warn_operator)),
             surveyed: Some(Box::new(observers::show_survey)),

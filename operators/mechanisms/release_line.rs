@@ -67,6 +67,8 @@ pub(crate) struct AnswerLine<'a> {
     /// The id of the release.
     pub(crate) id: Cow<'a, str>,
     pub(crate) promise: Cow<'a, str>,
+    /// The number of answers of the analyst's share that were left after it.
+    pub(crate) left: Option<u64>,
     /// The exact number with the contribution bound, in a demonstration.
     pub(crate) tally: Option<&'a str>,
 }
@@ -352,6 +354,7 @@ struct LineFields<'a> {
     analyst: Option<Cow<'a, str>>,
     #[serde(borrow)]
     version: Option<LineWindow<'a>>,
+    left: Option<u64>,
     #[serde(borrow)]
     key: Option<&'a RawValue>,
     rollup: Option<bool>,
@@ -436,6 +439,7 @@ impl<'a> LineFields<'a> {
     fn answer(mut self) -> Option<AnswerLine<'a>> {
         let (question, analyst) = (self.question.take()?, self.analyst.take()?);
         let (id, promise, tally) = (self.id.clone()?, self.promise.clone()?, number(self.tally));
+        let left = self.left;
         Some(AnswerLine {
             question,
             analyst,
@@ -445,6 +449,7 @@ impl<'a> LineFields<'a> {
             cell: if self.refused.is_some() { None } else { Some(self.cell()?) },
             id,
             promise,
+            left,
             tally,
         })
     }

@@ -64,6 +64,75 @@ noise = "gaussian"
 share = 1
 "#;
 
+const ASK: &str = r#"
+[[ask]]
+name = "study"
+every = "12 hours"
+fields = { key = "text" }
+bound = { per_key = 3 }
+answers = 100
+questions = "questions.jsonl"
+cost = { epsilon = 0.5, delta = 1e-7 }
+"#;
+
+/// A job with questions alone, in a place with its ledger.
+pub(crate) fn asked(name: &str) -> (Directory, impl Fn(&str) -> String) {
+    let place = Directory::new(name);
+    let (head, _) = JOB.split_once("[[release]]").unwrap();
+    let (before, after) = head.split_once("[fields]").unwrap();
+    let (_, after) = after.split_once("[privacy]").unwrap();
+    place.write("job.toml", format!("{before}[privacy]{after}{ASK}"));
+    let at = place.at("");
+    let path = move |name: &str| at.join(name).to_str().unwrap().to_owned();
+    let (code, _, error) = discreet(&["ledger", "init", &path("shop.ledger"), "--config", &path("job.toml")]);
+    assert_eq!(code, 0, "{error}");
+    (place, path)
+}
+
+pub(crate) fn question(id: &str, asked: &str) -> String {
+    format!("{{\"id\":\"{id}\",\"analyst\":\"ann\",\"ask\":\"{asked}\"}}\n")
+}
+
+// Refutes an answer that was paid for and is in no report, since its question was renamed or removed since; and an answer that
+// is shown without its question, or twice.
+#[test]
+fn a_report_has_the_answers_of_questions_that_were_renamed_or_removed() {
+    let (place, path) = asked("renamed-questions");
+    let replay = |report: &str| {
+        let (job, out, report) = (path("job.toml"), path("out.jsonl"), path(report));
+        let (code, _, error) = discreet(&["replay", &job, "--out", &out, "--report", &report]);
+        assert_eq!(code, 0, "{error}");
+        fs::read_to_string(report).unwrap()
+    };
+    place.write(
+        "questions.jsonl",
+        question("one", "count where key = `k1`").replace('`', "\\\"") + &question("two", "count"),
+    );
+    replay("report.html");
+    place.write("questions.jsonl", question("three", "count where key in {`k1`, `k2`}").replace('`', "\\\""));
+    for _ in 0..2 {
+        let page = replay("report.html");
+        for words in [
+            "<td>one</td><td>count where key = &quot;k1&quot;</td>",
+            "<td>two</td><td>count where all</td>",
+            "<td>three</td><td>count where key in {&quot;k1&quot;, &quot;k2&quot;}</td>",
+        ] {
+            assert_eq!(page.matches(words).count(), 1, "{words}: {page}");
+        }
+        assert!(
+            page.contains("<h3>ann</h3>") && page.contains("cost epsilon 0.5, delta 0.0000001, paid once"),
+            "{page}"
+        );
+    }
+    let picture = replay("report.svg");
+    assert_eq!(picture.matches("<rect class=\"bar\"").count(), 1 + 3, "{picture}");
+    // A demonstration shows none of what was released.
+    let (job, report) = (path("job.toml"), path("demo.html"));
+    assert_eq!(discreet(&["replay", &job, "--demo", "--out", "/dev/null", "--report", &report]).0, 0);
+    let demo = fs::read_to_string(report).unwrap();
+    assert!(demo.contains("<td>three</td>") && !demo.contains("<td>one</td>"), "{demo}");
+}
+
 // Refutes a table of an earlier version whose columns change within it, one that is refused, a new one without the columns, and
 // a notice where there is nothing to say.
 #[test]

@@ -61,7 +61,8 @@ pub use vitals::{VitalSigns, Vitals};
 pub struct RunObserver {
     /// Called with all lines of a window once its sink has them, and with the status of its budget.
     pub released: Option<ReleaseListener>,
-    /// Called before reading begins, with all lines of each of the newest windows that left before the run.
+    /// Called before reading begins, with all lines of each window that left before a replay, or of the newest that left
+    /// before a live run; never in a demonstration.
     pub former: Option<FormerListener>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,

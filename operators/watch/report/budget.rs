@@ -143,10 +143,13 @@ pub(super) fn once(budget: &BudgetHistory) -> Option<String> {
 /// The forecast at the present pace, in words.
 pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
     let forecast = budget.forecast.as_ref()?;
+    let is_charged = budget.spent.iter().any(|(_, part)| *part > 0.0) || budget.before > 0.0;
     let more = counted(usize::try_from(forecast.windows()).unwrap_or(usize::MAX), "more window");
     let until = forecast.last_closes().map(|last| format!("; the last of them closes {}", dated(last)));
     let until = until.unwrap_or_default();
     Some(match forecast.outlook() {
+        // Answers and windows without an end were paid for, and none is to come.
+        Outlook::Unseen if is_charged => return None,
         Outlook::Unseen => "Nothing was charged yet, so there is no pace to go by.".to_owned(),
         Outlook::Endless => "No window is ever refused, at this pace.".to_owned(),
         Outlook::Holds if forecast.windows() == 0 => "No window is to come.".to_owned(),

@@ -277,56 +277,95 @@ pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool, width:
     let interval = format!("{kind} of the noise");
     // A release whose bounds are all of ranks has no interval to draw.
     let bounded = series.laws.is_empty() || series.laws.iter().any(|laws| laws.ranked.is_none());
-    let mut drawing =
-        Drawing { width: 0.0, height: 24.0, title: "What the shapes mean".to_owned(), ..Drawing::default() };
-    let (mut x, mut y) = (0.0, 0.0);
-    let mut entry = |whole: &mut Drawing, text: &str, sample: &dyn Fn(&mut Drawing, f64)| {
-        let needed = text.chars().count() as f64 * 7.2 + 34.0;
-        if x > 0.0 && x + needed > width {
-            (x, y) = (0.0, y + 24.0);
-        }
-        let mut drawing = Drawing::default();
-        sample(&mut drawing, x);
-        drawing.text("sub", x + 34.0, 16.0, text);
-        whole.body += &drawing.placed(0.0, y);
-        whole.width = whole.width.max(x + needed);
-        whole.height = y + 24.0;
-        x += needed + 22.0;
-    };
+    let mut legend = Legend::new(width);
     if over_time {
-        entry(&mut drawing, "as published", &|drawing, x| {
+        legend.entry("as published", &|drawing, x| {
             drawing.path("value", [(x, 12.0), (x + 26.0, 12.0)].into_iter(), false);
             drawing.dot("dot", x + 13.0, 12.0, 2.6);
         });
         if bounded {
-            entry(&mut drawing, &interval, &|drawing, x| drawing.rectangle("band", [x, 5.0, 26.0, 14.0]));
+            legend.entry(&interval, &|drawing, x| drawing.rectangle("band", [x, 5.0, 26.0, 14.0]));
         }
     } else {
-        entry(&mut drawing, "as published", &|drawing, x| {
-            drawing.rectangle("bar", [x, 5.5, 22.0, 13.0]);
-            drawing.line("edge", [x + 22.0, 5.5, x + 22.0, 18.5]);
-        });
+        legend.entry("as published", &published_bar);
         if bounded {
-            entry(&mut drawing, &interval, &|drawing, x| {
-                drawing.line("reach", [x, 12.0, x + 26.0, 12.0]);
-                drawing.line("reach", [x, 8.5, x, 15.5]);
-                drawing.line("reach", [x + 26.0, 8.5, x + 26.0, 15.5]);
-            });
+            legend.entry(&interval, &whisker);
         }
     }
     if demo {
-        entry(&mut drawing, "the truth, before bound and noise", &|drawing, x| match over_time {
+        legend.entry("the truth, before bound and noise", &|drawing, x| match over_time {
             true => drawing.line("truth", [x, 12.0, x + 26.0, 12.0]),
-            false => {
-                let around = [(x + 13.0, 7.0), (x + 17.5, 12.0), (x + 13.0, 17.0), (x + 8.5, 12.0)];
-                drawing.path("mark", around.into_iter(), true);
-            }
+            false => diamond(drawing, x),
         });
     }
     let intervals = if bounded { format!(", their {kind}s") } else { String::new() };
-    drawing.description =
-        format!("Published values{intervals}{}.", if demo { ", and the truth" } else { "" });
-    drawing
+    let truth = if demo { ", and the truth" } else { "" };
+    legend.drawing.description = format!("Published values{intervals}{truth}.");
+    legend.drawing
+}
+
+/// The shapes of a chart of answers with their meaning.
+pub(super) fn legend_of_answers(demo: bool, width: f64) -> Drawing {
+    let mut legend = Legend::new(width);
+    legend.entry("as published", &published_bar);
+    legend.entry("holds the exact number with certainty", &whisker);
+    if demo {
+        legend.entry("the truth, before the noise", &diamond);
+    }
+    let truth = if demo { ", and the truth" } else { "" };
+    legend.drawing.description = format!("Published answers, their intervals{truth}.");
+    legend.drawing
+}
+
+/// A legend, of which a line ends at a width.
+struct Legend {
+    drawing: Drawing,
+    width: f64,
+    /// The place of the next entry.
+    next: (f64, f64),
+}
+
+impl Legend {
+    fn new(width: f64) -> Legend {
+        let title = "What the shapes mean".to_owned();
+        Legend {
+            drawing: Drawing { width: 0.0, height: 24.0, title, ..Drawing::default() },
+            width,
+            next: (0.0, 0.0),
+        }
+    }
+
+    /// Adds a shape with its meaning.
+    fn entry(&mut self, text: &str, sample: &dyn Fn(&mut Drawing, f64)) {
+        let needed = text.chars().count() as f64 * 7.2 + 34.0;
+        let (mut x, mut y) = self.next;
+        if x > 0.0 && x + needed > self.width {
+            (x, y) = (0.0, y + 24.0);
+        }
+        let mut entry = Drawing::default();
+        sample(&mut entry, x);
+        entry.text("sub", x + 34.0, 16.0, text);
+        self.drawing.body += &entry.placed(0.0, y);
+        self.drawing.width = self.drawing.width.max(x + needed);
+        self.drawing.height = y + 24.0;
+        self.next = (x + needed + 22.0, y);
+    }
+}
+
+fn published_bar(drawing: &mut Drawing, x: f64) {
+    drawing.rectangle("bar", [x, 5.5, 22.0, 13.0]);
+    drawing.line("edge", [x + 22.0, 5.5, x + 22.0, 18.5]);
+}
+
+fn whisker(drawing: &mut Drawing, x: f64) {
+    drawing.line("reach", [x, 12.0, x + 26.0, 12.0]);
+    drawing.line("reach", [x, 8.5, x, 15.5]);
+    drawing.line("reach", [x + 26.0, 8.5, x + 26.0, 15.5]);
+}
+
+fn diamond(drawing: &mut Drawing, x: f64) {
+    let around = [(x + 13.0, 7.0), (x + 17.5, 12.0), (x + 13.0, 17.0), (x + 8.5, 12.0)];
+    drawing.path("mark", around.into_iter(), true);
 }
 
 /// Draws the mark of a demonstration, with its right end at `x`.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::answers::ReportedAnswers;
 use super::budget::{Errors, finite};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
@@ -59,9 +60,9 @@ pub(super) struct ReleaseSeries {
     pub(super) insufficient: u64,
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
     pub(super) total: Option<String>,
+    /// The answers of queries, if the release is a bundle of them.
+    pub(super) answers: ReportedAnswers,
     known: HashSet<[String; 2]>,
-    /// The ids of the answers of queries that were added.
-    answered: HashSet<String>,
     places: HashMap<[Option<String>; 3], usize>,
 }
 
@@ -332,11 +333,6 @@ impl ReleaseSeries {
             .collect()
     }
 
-    /// Returns the number of answers of queries.
-    pub(super) fn answers(&self) -> usize {
-        self.answered.len()
-    }
-
     /// The index of the line's window; its cells come before the line that closes it.
     fn window(&mut self, window: LineWindow<'_>) -> usize {
         let [start, end] = [window.start, window.end].map(|text| at(text?).ok());
@@ -347,25 +343,13 @@ impl ReleaseSeries {
         self.windows.len() - 1
     }
 
-    /// Adds an answer to the table: it has no place on a picture.
+    /// Adds the answer of a query, with its noise.
     fn answer(&mut self, answer: &AnswerLine<'_>) {
-        if !self.answered.insert(answer.id.clone().into_owned()) {
-            return;
-        }
-        let [start, end] = ends(answer.version);
-        let (key, of) =
-            (format!("{} {}", answer.analyst, answer.question), answer.asked.clone().into_owned());
-        let cell = answer.cell.as_ref();
-        if let Some(cell) = cell {
+        if self.answers.take(answer, self.newest)
+            && let Some(cell) = &answer.cell
+        {
             self.law(cell, None);
         }
-        let [value, low, high] =
-            [cell.map(|cell| cell.value), cell.map(|cell| cell.low), cell.map(|cell| cell.high)]
-                .map(|text| text.flatten().unwrap_or_default().to_owned());
-        let value = if cell.is_none() { "unanswered".to_owned() } else { value };
-        let tally = answer.tally.unwrap_or_default().to_owned();
-        let [q, truth, off] = [const { String::new() }; 3];
-        self.row([start, end, key, of, q, value, low, high, tally, truth, off]);
     }
 
     /// Adds the noise of a cell to the notes.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::charts::{legend, promised, small_badge};
-use super::model::{Model, NewestCovariances, ReleaseSeries, Track, TrackLevel};
+use super::model::{Model, NewestCovariances, NoiseNotes, ReleaseSeries, Track, TrackLevel};
 use super::timeline::{Timeline, panels};
 use super::{Heading, budget, charts, mark};
 use crate::picture::{
@@ -12,18 +12,18 @@ use crate::picture::{
 };
 
 /// The width at which pictures are drawn for wide windows; browsers scale them.
-const WIDTH: f64 = 1144.0;
+pub(super) const WIDTH: f64 = 1144.0;
 
 /// The width of their other form, for windows in which the letters of the wide one would be too small.
-const SLIM: f64 = 364.0;
+pub(super) const SLIM: f64 = 364.0;
 
 /// The width of a picture with words beside it.
 const BESIDE: f64 = 540.0;
 
 /// A page as it is being written.
-struct HtmlPage<'a> {
-    heading: &'a Heading,
-    text: String,
+pub(super) struct HtmlPage<'a> {
+    pub(super) heading: &'a Heading,
+    pub(super) text: String,
     /// The number of pictures so far.
     pictures: usize,
 }
@@ -117,7 +117,7 @@ impl HtmlPage<'_> {
     }
 
     fn release(&mut self, series: &ReleaseSeries) {
-        if series.answers() > 0 {
+        if series.answers.count() > 0 {
             return self.answers(series);
         }
         let windows = counted(series.windows.len(), "window");
@@ -207,17 +207,6 @@ impl HtmlPage<'_> {
         }
         self.text += "<p class=\"sub\">A field with itself is its variance. A correlation is made of these numbers, and left out where \
             the noise leaves none. They are of values that are brought into the found ranges, and cost nothing beside the means.</p>";
-    }
-
-    /// Writes the answers of queries, each of which is about something else: a table alone.
-    fn answers(&mut self, series: &ReleaseSeries) {
-        let answers = counted(series.answers(), "answer");
-        self.text += &format!(
-            "<section><h2>{}</h2><p class=\"sub\">{answers} to questions of analysts</p>",
-            escape(&series.name)
-        );
-        self.table(series);
-        self.text += "</section>";
     }
 
     fn chart(&mut self, series: &ReleaseSeries) {
@@ -344,7 +333,7 @@ impl HtmlPage<'_> {
     }
 
     /// Draws a picture in a form for wide windows and one for narrow ones; a browser shows one of them.
-    fn both(
+    pub(super) fn both(
         &mut self,
         class: &str,
         drawing: impl Fn(f64, bool) -> Option<Drawing>,
@@ -473,7 +462,14 @@ impl HtmlPage<'_> {
             self.text += "<p>The totals of a release over several windows have noise that hangs together, and are paid for once: \
                 its cost is that of all of its windows, and its scale is the largest that a total has.</p>";
         }
-        if laws().all(|laws| laws.ranked.is_some()) {
+        let is_certain = |laws: &NoiseNotes| {
+            laws.confidence == "1" && laws.noises.iter().any(|[_, kind, _]| kind == "bounded")
+        };
+        if laws().any(is_certain) {
+            self.text += "<p>At confidence 1 an interval holds the exact number after the bound with certainty: its noise is bounded, \
+                by the whole bundle together.</p>";
+        }
+        if laws().all(|laws| laws.ranked.is_some() || is_certain(laws)) {
             self.text += "</div></section>";
             return;
         }
@@ -481,6 +477,11 @@ impl HtmlPage<'_> {
             bound lies in it at least as often as its confidence says. It says nothing of what the bound left out, and \
             each number has its own: of many intervals, some miss. The scale is about the standard deviation of \
             Gaussian noise, and about the mean distance from zero of Laplace noise.</p></div></section>";
+    }
+
+    /// A moment of a line, for people and for programs.
+    pub(super) fn moment(&self, moment: &str) -> String {
+        escape(moment)
     }
 
     fn draw(&mut self, drawing: &Drawing) {

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod browser;
 mod covariances;
 mod levels;

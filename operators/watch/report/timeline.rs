@@ -1,7 +1,8 @@
 //! The charts of a release over time: one panel for each key, with values as a line inside the band of their
 //! intervals.
 
-use super::charts::{badge, legend, promised};
+use super::answers::AnswerChart;
+use super::charts::{badge, legend, legend_of_answers, promised, small_badge};
 use super::model::{ChartPoint, Model, ReleaseSeries, Track, TrackLevel, WindowOutcome};
 use super::{Heading, charts, mark};
 use crate::picture::{AxisRange, Drawing, Scale, capitalized, counted, numbers, said, short, times};
@@ -319,13 +320,17 @@ pub(super) fn picture<'a>(heading: &Heading, model: &'a Model) -> (String, Vec<&
     let mut y = 62.0;
     let (mut is_first, mut left_out) = (true, Vec::new());
     for series in &model.releases {
-        // Answers of queries and windows without a number have nothing to draw.
-        if series.tracks.is_empty() || (!is_first && y > ENOUGH) {
+        let answers = series.answers.charts();
+        // A single answer and windows without a number have nothing to draw.
+        if (series.tracks.is_empty() && answers.is_empty()) || (!is_first && y > ENOUGH) {
             left_out.push(&*series.name);
             continue;
         }
         is_first = false;
-        y = release(&mut whole, heading, series, y);
+        y = match answers.is_empty() {
+            true => release(&mut whole, heading, series, y),
+            false => answer_charts(&mut whole, heading.demo, (&series.name, &answers), y),
+        };
     }
     if whole.description.is_empty() {
         whole.description = "Nothing was released.".to_owned();
@@ -335,6 +340,36 @@ pub(super) fn picture<'a>(heading: &Heading, model: &'a Model) -> (String, Vec<&
     whole.height = y + 12.0;
     whole.description = format!("{} {}", heading.promise, whole.description);
     (whole.picture(mark(heading)), left_out)
+}
+
+/// Draws the answers of each analyst from `y` on, and returns the end of the drawing.
+fn answer_charts(
+    whole: &mut Drawing,
+    demo: bool,
+    (name, analysts): (&str, &[(&str, Vec<AnswerChart>)]),
+    y: f64,
+) -> f64 {
+    whole.text("sub", EDGE, y + 12.0, &format!("{}, answers to questions", short(name, 64)));
+    whole.body += &legend_of_answers(demo, WIDTH).placed(EDGE, y + 26.0);
+    let mut y = y + 68.0;
+    let charts =
+        analysts.iter().flat_map(|(analyst, charts)| charts.iter().map(move |chart| (analyst, chart)));
+    for (analyst, chart) in charts {
+        let earlier = match chart.earlier {
+            0 => String::new(),
+            earlier => format!("; {} not drawn", counted(earlier, "earlier answer")),
+        };
+        let title = format!("{}: {}", short(analyst, 40), short(&chart.title, 60));
+        whole.text("name", EDGE, y + 8.0, &format!("{title}{earlier}"));
+        if demo {
+            small_badge(whole, WIDTH - EDGE, y - 4.0);
+        }
+        let bars = chart.draw(WIDTH - 2.0 * EDGE, false);
+        whole.description += &format!("{name}, {title}: {} ", bars.description);
+        whole.body += &bars.placed(EDGE, y + 22.0);
+        y += bars.height + 34.0;
+    }
+    y
 }
 
 /// Draws a release from `y` on, and returns the end of its drawing.
