@@ -133,6 +133,7 @@ impl CheckArgs {
         }));
         page.extend(left.filter(BudgetLeft::is_shared).map(|left| format!("privacy.budget: {left}\n")));
         page.extend(unfinished.map(|unfinished| format!("`discreet replay` {}\n", unfinished.note())));
+        page.extend(job.unasked_by_replay().iter().map(|note| format!("{note}\n")));
         page.extend(plan.releases.iter().filter_map(first_week));
         page.extend(survey.map(|survey| survey.to_string()));
         page.extend(written);

@@ -2,6 +2,7 @@
 
 use crate::discreet;
 use crate::jobs::Jobs;
+use crate::reports::{asked, question};
 
 #[test]
 fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
@@ -443,4 +444,72 @@ fn the_first_week_of_a_release_is_named() {
     assert!(code == 78 && error.contains("did you mean Monday?"), "{error}");
     let (code, _, error) = of("every = \"1 week from Monday\"\nover = \"2 weeks from Monday\"");
     assert!(code == 78 && error.contains("a day on which a length begins"), "{error}");
+}
+
+// Refutes a check that passes a replay which is refused for its questions, one that says nothing of a replay that asks none, and
+// an edited question that a replay names and a check does not.
+#[test]
+fn a_check_says_what_a_replay_does_with_questions() {
+    let (place, path) = asked("checked-questions");
+    let (job, out) = (path("job.toml"), path("out.jsonl"));
+    let checked = |options: &[&str]| {
+        let (code, page, error) = discreet(&[&["check", &job], options].concat());
+        assert_eq!(code, 0, "{error}");
+        page
+    };
+    let refused = || discreet(&["replay", &job]).0 == 78;
+    let missing = checked(&[]);
+    assert!(
+        missing.contains("found no such file: `discreet replay` is refused without it") && refused(),
+        "{missing}"
+    );
+    place.write("questions.jsonl", "{}\n");
+    let wrong = checked(&[]);
+    assert!(wrong.contains("`discreet replay` is refused for such a line") && refused(), "{wrong}");
+    place.write("questions.jsonl", question("one", "count") + &question("two", "count"));
+    assert!(!checked(&["--connect"]).contains("is refused"));
+    assert_eq!(discreet(&["replay", &job, "--out", &out]).0, 0);
+    assert!(!checked(&["--connect", "--out", &out]).contains("another question"));
+    place.write(
+        "questions.jsonl",
+        question("one", "count") + &question("two", "count where key = 'k1'").replace('\'', "\\\""),
+    );
+    let words = "questions.jsonl:2: id: found that of another question, count where all, which has its answer; give an id of its own";
+    for options in [&["--connect"][..], &["--connect", "--out", &out]] {
+        let page = checked(options);
+        assert_eq!(page.matches(words).count(), 1, "{page}");
+    }
+    assert!(!checked(&[]).contains("another question"), "no ledger is read");
+    let (code, _, error) = discreet(&["replay", &job, "--out", &out]);
+    assert!(code == 0 && error.contains(words), "{error}");
+    // A question about a window that is not over; and questions that come over HTTP alone.
+    let text = std::fs::read_to_string(&job).unwrap();
+    let csv = text
+        .replace(
+            "type = \"synthetic\"\npeople = 500\nrows = 3000\nkeys = 2\nseed = 3",
+            "type = \"csv\"\npath = \"log.csv\"\ntime = { field = \"time\", format = \"unix\" }",
+        )
+        .replace("until = \"2026-01-02", "until = \"9000-01-02")
+        .replace("every = \"12 hours\"", "every = \"all\"");
+    place.write("log.csv", "user,time,key,value\n");
+    place.write("job.toml", csv);
+    let page = checked(&[]);
+    assert!(
+        page.contains("`discreet replay` is refused now: 1 window is not over")
+            && page.contains("that of study"),
+        "{page}"
+    );
+    assert!(refused());
+    place.write("ann.token", "abcdefghijklmnop");
+    place.write(
+        "job.toml",
+        text.replace("questions = \"questions.jsonl\"", "tokens = { ann = \"ann.token\" }")
+            + "[watch]\nlisten = \"127.0.0.1:0\"\n",
+    );
+    let page = checked(&[]);
+    let words =
+        "study: its questions come over HTTP alone, to `discreet run`; `discreet replay` asks none of them\n";
+    assert!(page.contains(words), "{page}");
+    let (code, _, error) = discreet(&["replay", &job, "--out", "/dev/null"]);
+    assert!(code == 0 && error.contains("0 released"), "{error}");
 }

@@ -15,7 +15,7 @@ use crate::mechanisms::queries::{
     Answers, Asks, Field, FieldKind, MatchedTotals, Query, QueryRow, ReadyAnswers, ReadyBundle, Schema, Value,
 };
 use crate::mechanisms::{Bound, BoundedNoise, ContributionBound, DecimalPoint};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// The plan of a bundle of answers.
 #[derive(Clone, Debug)]
@@ -112,7 +112,8 @@ impl AskPlan {
 }
 
 impl Job {
-    /// Reads the files of questions that are there, and returns a warning for each line that is no question.
+    /// Reads the files of questions, and returns a warning for each one that is not there and for each line that is no
+    /// question: a replay is refused for them.
     ///
     /// # Errors
     ///
@@ -120,14 +121,50 @@ impl Job {
     pub fn check_questions(&self) -> Result<Vec<String>, UnfitJob> {
         let mut mistakes = Vec::new();
         for (index, ask) in self.asks.iter().enumerate() {
-            let Some(questions) = ask.questions.as_deref().filter(|path| path.exists()) else { continue };
+            let Some(questions) = ask.questions.as_deref() else { continue };
+            if !questions.exists() {
+                mistakes.push(format!(
+                    "ask[{}].questions: {}: found no such file: `discreet replay` is refused without it, and `discreet run` reads it \
+                     once it is there",
+                    index + 1,
+                    questions.display()
+                ));
+                continue;
+            }
             let place = || format!("ask[{}].fields", index + 1);
             let schema = schema(self, ask).map_err(|invalid| UnfitJob::at(place(), &invalid))?;
             if let Err(refused) = QuestionInput::whole(Some(questions), &schema, 0) {
                 mistakes.extend(refused.to_string().lines().map(str::to_owned));
+                mistakes.push(format!(
+                    "ask[{}].questions: {}: `discreet replay` is refused for such a line, and `discreet run` leaves it out",
+                    index + 1,
+                    questions.display()
+                ));
             }
         }
         Ok(mistakes)
+    }
+
+    /// Returns a note for each bundle without a file of questions: a replay asks none of it.
+    pub fn unasked_by_replay(&self) -> Vec<String> {
+        let unasked = self.asks.iter().filter(|ask| ask.questions.is_none());
+        let note = |ask: &AskSpec| {
+            format!(
+                "{}: its questions come over HTTP alone, to `discreet run`; `discreet replay` asks none of them",
+                ask.name
+            )
+        };
+        unasked.map(note).collect()
+    }
+
+    /// Returns these plans, each with the questions of its file that can be read, as a replay asks them.
+    pub(crate) fn with_questions(&self, plans: &[AskPlan]) -> Vec<(AskPlan, QuestionInput)> {
+        let late = self.source.late.map_or(0, Span::as_microseconds);
+        let read = |(plan, ask): (&AskPlan, &AskSpec)| {
+            let asked_at = plan.last_close(late);
+            (plan.clone(), QuestionInput::readable(ask.questions.as_deref(), &plan.schema, asked_at))
+        };
+        plans.iter().zip(&self.asks).map(read).collect()
     }
 
     /// Returns the plans of the bundles of answers, in their order.

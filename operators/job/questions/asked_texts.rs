@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::canonical::Digest;
-use crate::dataflow::LeavingRelease;
+use crate::ledger::Row;
 use crate::mechanisms::queries::Query;
 use crate::mechanisms::release_line::{ReleaseLine, Says};
 
@@ -43,9 +43,10 @@ impl AskedTexts {
     }
 
     /// Returns the words about a question whose id has the answer of another one, once.
-    pub(super) fn answered(&self, path: &Path, release: &LeavingRelease) -> Option<String> {
-        let part = release.row().release().part?;
-        let line = release.line().lines().next().unwrap_or_default();
+    pub(super) fn answered(&self, path: &Path, row: &Row) -> Option<String> {
+        let part = row.release().part?;
+        let lines = row.lines();
+        let line = lines.lines().next().unwrap_or_default();
         let Says::Answer(answer) = ReleaseLine::read(line)?.says else { return None };
         let text = Digest::of(answer.asked.as_bytes());
         let mut texts = self.texts();

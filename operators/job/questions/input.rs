@@ -16,9 +16,10 @@ use rustix::fs::OFlags;
 
 use super::asked_texts::AskedTexts;
 use super::service::AskedQuestions;
-use crate::dataflow::{Clock, LeavingRelease, Pulled, RunError, Source, SourceError, Unanswered};
+use crate::dataflow::{Clock, Pulled, RunError, Source, SourceError, Unanswered};
 use crate::invalid::{Invalid, found_by};
 use crate::job::run::OperatorNotice;
+use crate::ledger::Row;
 use crate::mechanisms::queries::{Query, Schema};
 use crate::time::Time;
 
@@ -91,36 +92,23 @@ impl QuestionInput {
         asked_at: Time,
     ) -> Result<QuestionInput, RunError> {
         let Some(path) = path else { return Ok(QuestionInput::none()) };
-        let mut text = String::new();
-        let read = open(path)
-            .and_then(|mut file| file.read_to_string(&mut text).map_err(|error| found_by(&error).into()));
-        read.map_err(|found: Cow<'static, str>| {
-            RunError::configuration(format!(
-                "ask.questions: {}: found {found}; give a file with a question a line, or an empty one",
-                path.display()
-            ))
-        })?;
-        let (mut questions, mut mistakes, texts) = (Vec::new(), Vec::new(), AskedTexts::default());
-        for (line, number) in text.lines().zip(1..) {
-            let found = question(schema, line, asked_at).map_err(|refused| refused.to_string());
-            let added = found.and_then(|found| {
-                found.iter().try_for_each(|question| texts.add(question, number))?;
-                questions.extend(found);
-                Ok(())
-            });
-            mistakes.extend(added.err().map(|refused| format!("{}:{number}: {refused}", path.display())));
-        }
+        let QuestionFile { whole, mut mistakes } = QuestionFile::read(path, schema, asked_at)?;
         if mistakes.is_empty() {
-            return Ok(QuestionInput::Whole(WholeQuestions {
-                path: Some(path.to_owned()),
-                questions,
-                texts,
-            }));
+            return Ok(QuestionInput::Whole(whole));
         }
         let more = mistakes.len().saturating_sub(SHOWN);
         mistakes.truncate(SHOWN);
         mistakes.extend((more > 0).then(|| format!("and {more} lines more")));
         Err(RunError::configuration(mistakes.join("\n")))
+    }
+
+    /// Reads the questions of a file as [`whole`](QuestionInput::whole) does, and leaves out what is none: for a check.
+    pub(crate) fn readable(path: Option<&Path>, schema: &Schema, asked_at: Time) -> QuestionInput {
+        let read = path.map(|path| QuestionFile::read(path, schema, asked_at));
+        match read {
+            Some(Ok(file)) => QuestionInput::Whole(file.whole),
+            _ => QuestionInput::none(),
+        }
     }
 
     /// Follows a file, which need not exist yet, and takes what is asked over HTTP, until no window is left at `last`.
@@ -135,12 +123,12 @@ impl QuestionInput {
     }
 
     /// Returns the words about a question of the file whose id has the answer of another one, once.
-    pub(crate) fn answered(&self, release: &LeavingRelease) -> Option<String> {
+    pub(crate) fn answered(&self, row: &Row) -> Option<String> {
         let (path, texts) = match self {
             QuestionInput::Whole(whole) => (&whole.path, &whole.texts),
             QuestionInput::Followed(followed) => (&followed.path, &followed.texts),
         };
-        texts.answered(path.as_ref()?, release)
+        texts.answered(path.as_ref()?, row)
     }
 
     /// Passes the reason on for which a question is not answered; returns false if nobody waits for it.
@@ -167,6 +155,37 @@ impl QuestionInput {
                 given: None,
             })),
         }
+    }
+}
+
+/// The questions of a file, and the mistakes of its lines that are none.
+struct QuestionFile {
+    whole: WholeQuestions,
+    mistakes: Vec<String>,
+}
+
+impl QuestionFile {
+    fn read(path: &Path, schema: &Schema, asked_at: Time) -> Result<QuestionFile, RunError> {
+        let mut text = String::new();
+        let read = open(path)
+            .and_then(|mut file| file.read_to_string(&mut text).map_err(|error| found_by(&error).into()));
+        read.map_err(|found: Cow<'static, str>| {
+            RunError::configuration(format!(
+                "ask.questions: {}: found {found}; give a file with a question a line, or an empty one",
+                path.display()
+            ))
+        })?;
+        let (mut questions, mut mistakes, texts) = (Vec::new(), Vec::new(), AskedTexts::default());
+        for (line, number) in text.lines().zip(1..) {
+            let found = question(schema, line, asked_at).map_err(|refused| refused.to_string());
+            let added = found.and_then(|found| {
+                found.iter().try_for_each(|question| texts.add(question, number))?;
+                questions.extend(found);
+                Ok(())
+            });
+            mistakes.extend(added.err().map(|refused| format!("{}:{number}: {refused}", path.display())));
+        }
+        Ok(QuestionFile { whole: WholeQuestions { path: Some(path.to_owned()), questions, texts }, mistakes })
     }
 }
 

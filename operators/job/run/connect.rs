@@ -57,6 +57,8 @@ pub struct Connected {
     pub left: Option<BudgetLeft>,
     /// The warning that the shares of the job are more than others have left.
     pub shares_above: Option<String>,
+    /// The warnings about questions that were edited under the id of an answer, each with the line of its file.
+    pub edited: Vec<String>,
 }
 
 impl Connected {
@@ -97,7 +99,8 @@ impl Connected {
         let archived = self.lacks_archived.clone();
         let refused = self.refused.iter().map(|shortfall| warning(shortfall, self.renews));
         let above = self.shares_above.iter().cloned();
-        let of_ledger = unbound.chain(lost).chain(past).chain(archived).chain(without_token);
+        let edited = self.edited.iter().cloned();
+        let of_ledger = edited.chain(unbound).chain(lost).chain(past).chain(archived).chain(without_token);
         of_ledger.chain(above).chain(was_refused).chain(refused).collect()
     }
 }
@@ -211,7 +214,9 @@ impl Job {
         ];
         let without_token = tokens.iter().flatten().map(ToString::to_string).collect();
         let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
-        let unfinished = self.unfinished_in(&mut ledger, (&offers, &[]), SystemClock.now())?;
+        let questions = self.with_questions(&asks);
+        let unfinished = self.unfinished_in(&mut ledger, (&offers, &questions), SystemClock.now())?;
+        let edited = self.edited_questions(&mut ledger, &questions)?;
         let (left, was_refused) = self.left_in(&mut ledger)?;
         let refused = ledger.shortfalls(account, asked)?;
         // Windows of a time that others have not paid for may fit all the same.
@@ -229,7 +234,33 @@ impl Job {
             was_refused,
             left,
             shares_above,
+            edited,
         })
+    }
+
+    /// Returns the words about each question of a file whose id has the answer of another one in the ledger.
+    fn edited_questions(
+        &self,
+        ledger: &mut Ledger,
+        asks: &[(AskPlan, QuestionInput)],
+    ) -> Result<Vec<String>, RunError> {
+        const TOGETHER: i64 = 500;
+        let (mut edited, mut after) = (Vec::new(), 0);
+        if self.asks.iter().all(|ask| ask.questions.is_none()) {
+            return Ok(edited);
+        }
+        let version = |ask: &AskPlan| Digest::of_version(ask.version, ask.terms.digest());
+        loop {
+            let rows = ledger.delivered_after(&self.name, after, TOGETHER)?;
+            let Some(last) = rows.last() else { return Ok(edited) };
+            after = last.sequence();
+            for row in rows.iter().filter(|row| row.release().part.is_some()) {
+                let release = row.release();
+                let of_row =
+                    |(ask, _): &&(AskPlan, _)| ask.name == release.name && version(ask) == release.version;
+                edited.extend(asks.iter().find(of_row).and_then(|(_, questions)| questions.answered(row)));
+            }
+        }
     }
 
     /// Opens each file of a path, as a run of the job does, and reads none. Returns a warning for each symbolic link that

@@ -153,7 +153,7 @@ impl Graph {
         let replies = answering.release(&self.gate, ask.name.as_str(), ask.bundle.clone());
         let (sender, of_file, heard) = (self.releases.clone(), questions.clone(), self.notice.clone());
         hand_over(replies.releases, move |release| {
-            if let Some((notice, words)) = heard.as_ref().zip(of_file.answered(&release)) {
+            if let Some((notice, words)) = heard.as_ref().zip(of_file.answered(release.row())) {
                 notice(&words);
             }
             // The receiver of releases exists until the run is over.

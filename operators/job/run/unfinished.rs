@@ -46,8 +46,8 @@ pub struct UnfinishedWindows {
 type SettledEnds = HashMap<(Name, Digest), Time>;
 
 impl Job {
-    /// Returns the windows of the job that are not over at this time, by the job file alone: those that a replay
-    /// refuses to release. There are none of a log that is made up, which is whole at any time, and of a job without an
+    /// Returns the windows of the job that are not over at this time, by the job file and its files of questions: those
+    /// that a replay refuses to release. There are none of a log that is made up, which is whole at any time, and of a job without an
     /// end.
     ///
     /// # Errors
@@ -55,7 +55,8 @@ impl Job {
     /// If the job cannot be planned.
     pub fn unfinished_windows(&self, now: Time) -> Result<Option<UnfinishedWindows>, UnfitJob> {
         let offers = self.release_plans(self.horizon())?;
-        Ok(self.unfinished(&offers, &[], &SettledEnds::new(), now))
+        let asks = self.with_questions(&self.ask_plans(self.horizon())?);
+        Ok(self.unfinished(&offers, &asks, &SettledEnds::new(), now))
     }
 
     /// Returns the windows that are not over at this time and that have no row in the ledger.
