@@ -246,6 +246,13 @@ impl PlanArgs {
             for (release, expected) in plan.releases.iter_mut().zip(expected) {
                 release.expected = Some(expected);
             }
+            let expected = job.expected_answers(rows, people).map_err(unfit)?;
+            for (index, (ask, expected)) in plan.asks.iter_mut().zip(expected).enumerate() {
+                let place = format!("ask[{}], {}: ", index + 1, ask.name);
+                plan.warnings.retain(|warning| !warning.starts_with(&place));
+                ask.expected = Some(expected);
+                plan.warnings.extend(ask.warning().map(|words| format!("{place}{words}")));
+            }
         }
         if self.json {
             // Serialization cannot fail: a plan holds numbers and texts under names.

@@ -19,7 +19,7 @@ mod replay;
 mod tests;
 mod warnings;
 
-pub use asks::PlannedAsk;
+pub use asks::{ExpectedAnswer, PlannedAsk};
 pub use expected::{ExpectedError, PlannedChange};
 pub(super) use expected::{longer, percent};
 pub use keys::{ExpectedKey, ExpectedKeys};

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-use super::expected::described;
+use super::expected::{described, percent};
 use super::{
-    Moves, OtherReleases, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
-    PlannedRunning, PlannedWindows,
+    ExpectedAnswer, Moves, OtherReleases, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys, PlannedMemory,
+    PlannedNoise, PlannedRunning, PlannedWindows,
 };
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::statistics::ContributionKind;
@@ -151,17 +151,39 @@ impl Plan {
         } else {
             analysts.join(", ")
         };
-        line(f, "analysts", &format!("{analysts}; a count takes one answer, and a mean two"))?;
-        let noise = format!("bounded: no count is off by more than {} records", short(ask.largest_error));
+        line(f, "analysts", &analysts)?;
+        let [means, counts] = ask.questions();
+        let questions = format!(
+            "{means} to {counts}: a count takes one answer, and a mean two; each is paid for with the first, so that a further one costs \
+             nothing"
+        );
+        line(f, "questions", &questions)?;
+        let (most, deviation) = (short(ask.largest_error), short(ask.deviation));
+        let noise = format!(
+            "bounded: no count is off by more than {most} records, so that its interval, as many to each side, holds the exact one with \
+             certainty; the deviation is {deviation}"
+        );
         line(f, "noise", &noise)?;
         let needed = ask.records_for_a_tenth();
         line(f, "records", &format!("{needed} in a count for an error of at most a tenth"))?;
+        if let Some(expected) = &ask.expected {
+            line(f, "expected", &self.expected_answer(expected))?;
+        }
         let PlannedCost { rho, delta, .. } = ask.paid;
         let charged = rho.map_or(String::new(), |rho| {
             format!(", charged as rho {} and delta {}", short(rho), short(delta))
         });
         let stated = format!("epsilon {} and delta {}", short(ask.epsilon), short(ask.delta));
         line(f, "all answers", &format!("{stated}{charged}, paid once, with the first, asked or not"))
+    }
+
+    /// Describes the expected error of a count.
+    fn expected_answer(&self, expected: &ExpectedAnswer) -> String {
+        let ExpectedAnswer { people, records, error } = expected;
+        let (people, records) = (short(people.round()), short(records.round()));
+        let of = if self.unit == "record" { String::new() } else { format!(" of {people} people") };
+        let (before, error) = (if *error >= 1.0 { "mostly noise: " } else { "" }, percent(*error));
+        format!("{before}{records} records{of} in a window: a count of all of them is off by at most {error}")
     }
 
     /// Returns the uses of a delta that is charged beside a rho.

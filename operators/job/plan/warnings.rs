@@ -100,6 +100,9 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             ));
         }
     }
+    for (index, ask) in plan.asks.iter().enumerate() {
+        warnings.extend(ask.warning().map(|words| format!("ask[{}], {}: {words}", index + 1, ask.name)));
+    }
     if plan.delta.is_some_and(|delta| delta > LIKELY) && job.privacy.budget.delta.is_some() {
         warnings.push(
             "privacy.budget: a delta above 1/1000; give one far below one over the number of people"

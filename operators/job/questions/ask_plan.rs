@@ -94,6 +94,11 @@ impl AskPlan {
         self.bundle.bound()
     }
 
+    /// Returns the standard deviation of the noise of a count, in records.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.bundle.deviation()
+    }
+
     /// Returns the time at which the last window is complete.
     pub(crate) fn last_close(&self, late: Time) -> Time {
         let last = self.schedule.count().checked_sub(1).and_then(|last| self.schedule.window(last));

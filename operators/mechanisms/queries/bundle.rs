@@ -309,6 +309,11 @@ impl ReadyBundle {
         bound.1.float(bound.0 as f64)
     }
 
+    /// Returns the standard deviation of the noise of a count, in records.
+    pub fn deviation(&self) -> f64 {
+        self.law.certain.deviation / self.law.certain.steps.count() as f64
+    }
+
     /// Adds the noise. That of the sum is drawn before that of the count.
     fn noised(&self, asked: &Query, found: MatchedTotals, noise: &mut NoiseSource) -> Estimated {
         let certain = &self.law.certain;
