@@ -140,6 +140,7 @@ impl Accounts {
             if head == self.read {
                 break;
             }
+            pacing.know_whole(ledger.whole_versions()?);
             ledger.rows_after(self.read, |row| {
                 if row.release().job != *job {
                     pacing.row(&row);

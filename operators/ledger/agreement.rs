@@ -430,6 +430,27 @@ fn write(
     store.execute(insert, &agreed).map(drop)
 }
 
+/// The versions of releases with one window of everything, after which none comes: of each job and name.
+pub(crate) type WholeVersions = HashSet<(Name, Name, Digest)>;
+
+/// Reads the versions with one window of everything.
+pub(super) fn whole_versions(store: &mut dyn Store) -> Result<WholeVersions, LedgerError> {
+    let agreed = "SELECT job, version, name, parameters, fields FROM agreed";
+    let mut whole = WholeVersions::new();
+    store.read(agreed, &[], &mut |row| {
+        let fields = decoded(&row.bytes(4)?.unwrap_or_default());
+        // A version beyond 32 bits is of no release.
+        let version = u32::try_from(number(row, 1)?).ok();
+        // A job file shows the word in quotes.
+        let is_whole = fields.get("every").is_some_and(|every| every.trim_matches('"') == "all");
+        if let Some(version) = version.filter(|_| is_whole) {
+            whole.insert((name(row, 0)?, name(row, 2)?, Digest::of_version(version, &digest(row, 3)?)));
+        }
+        Ok(())
+    })?;
+    Ok(whole)
+}
+
 /// Copies from a torn ledger the terms that can be read.
 pub(super) fn rescue(torn: &mut dyn Store, tables: &mut dyn Store) -> Result<(), LedgerError> {
     let mut agreed = Vec::new();

@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::account::AccountSpec;
+use super::agreement::{WholeVersions, whole_versions};
 use super::book::Ledger;
 use super::charge::{fetch, last_repair, unknown_account};
 use super::error::LedgerError;
@@ -408,6 +409,7 @@ impl Ledger {
         let store = snapshot.store();
         let account = amended_account(store, account)?.ok_or_else(|| unknown_account(account))?;
         let name = [SqlValue::Text(account.name.as_str())];
+        pacing.know_whole(whole_versions(store)?);
         store.read(rows!("WHERE account = ?1 ORDER BY sequence"), &name, &mut |columns| {
             pacing.row(&read_row(columns)?);
             Ok(())
@@ -436,8 +438,18 @@ impl Ledger {
     /// If the rows cannot be read.
     pub(crate) fn pacing(&mut self) -> Result<Pacing, LedgerError> {
         let (newest, mut pacing) = (self.head()?.0 - NEWEST, Pacing::default());
+        pacing.know_whole(self.whole_versions()?);
         self.rows_after(newest, |row| pacing.row(&row))?;
         Ok(pacing)
+    }
+
+    /// Returns the versions of releases with one window of everything.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger cannot be read.
+    pub(crate) fn whole_versions(&mut self) -> Result<WholeVersions, LedgerError> {
+        whole_versions(self.store())
     }
 
     /// For each account with rows among the newest ones: the newest of them, the amount that counts against it

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::jobs::Jobs;
 use crate::kit::Directory;
 use crate::ledger::{charge, ledger};
+use crate::reports::{JOB, asked, question};
 use crate::{discreet, json};
 
 #[test]
@@ -280,4 +281,34 @@ fn a_second_job_has_room_for_its_share_whichever_comes_first() {
         }
         assert_eq!(discreet(&["ledger", "verify", &jobs.path("state/shared.ledger")]).0, 0);
     }
+}
+
+// Refutes a forecast of another window after the only one of a release, and of windows after answers.
+#[test]
+fn no_window_is_forecast_after_everything() {
+    let place = Directory::new("everything-once");
+    let path = |name: &str| place.at(name).to_str().unwrap().to_owned();
+    let (job, ledger, report) = (path("job.toml"), path("shop.ledger"), path("report.html"));
+    place.write("job.toml", JOB.replace("every = \"12 hours\"", "every = \"all\""));
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &job]).0, 0);
+    assert_eq!(discreet(&["replay", &job, "--out", &path("out.jsonl"), "--report", &report]).0, 0);
+    assert!(std::fs::read_to_string(&report).unwrap().contains("<p>No window is to come.</p>"));
+    let forecast = |ledger: &str| discreet(&["ledger", "forecast", ledger]).1;
+    let page = forecast(&ledger);
+    let words = "left out  shop visits: its last window closed 2026-01-02T00:00:00Z, and the job has no window after it\n  refuses   \
+                 never: no window is to come\n";
+    assert!(page.contains(words), "{page}");
+
+    let (place, path) = asked("answers-forecast");
+    place.write("questions.jsonl", question("one", "count"));
+    let (ledger, report) = (path("shop.ledger"), path("report.html"));
+    assert!(forecast(&ledger).contains("the ledger holds no window that was charged"));
+    assert_eq!(
+        discreet(&["replay", &path("job.toml"), "--out", &path("out.jsonl"), "--report", &report]).0,
+        0
+    );
+    assert!(
+        forecast(&ledger).contains("unknown: what was charged, such as answers, is followed by no window\n")
+    );
+    assert!(!std::fs::read_to_string(&report).unwrap().contains("Nothing was charged"));
 }

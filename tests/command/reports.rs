@@ -31,7 +31,7 @@ fn a_picture_names_the_releases_that_it_leaves_out() {
     assert!(svg.contains(">visitors_by_page, 24 windows") && !svg.contains(">visits, "), "{svg}");
 }
 
-const JOB: &str = r#"
+pub(crate) const JOB: &str = r#"
 [job]
 name = "shop"
 version = 1

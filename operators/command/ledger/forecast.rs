@@ -78,6 +78,8 @@ struct AccountForecast {
     forecast: Forecast,
     /// The job whose file states its releases.
     of: Option<Name>,
+    /// True if the account has a sealed release.
+    is_charged: bool,
 }
 
 impl AccountForecast {
@@ -87,7 +89,8 @@ impl AccountForecast {
             None => ledger.forecast(account.name())?,
         };
         let of = job.map(|job| job.name.clone());
-        Ok(AccountForecast { account, forecast, of })
+        let is_charged = ledger.releases(account.name())?.0 > 0;
+        Ok(AccountForecast { account, forecast, of, is_charged })
     }
 
     fn json(&self) -> Value {
@@ -144,10 +147,12 @@ impl AccountForecast {
                 Some(of) if of == job => "the job file does not have it",
                 _ => "the others of its job went on without it",
             };
-            page += &format!(
-                "  left out  {job} {release}: its last window closed {}, and {why}\n",
-                moment(*last)
-            );
+            page += &match instant(*last) {
+                Some(last) => {
+                    format!("  left out  {job} {release}: its last window closed {last}, and {why}\n")
+                }
+                None => format!("  left out  {job} {release}: its one window has no end, and was released\n"),
+            };
         }
         page + &format!("  refuses   {}\n", self.end())
     }
@@ -158,6 +163,9 @@ impl AccountForecast {
         let until = last.map(|last| format!("; the last of them closes {last}")).unwrap_or_default();
         let more = if windows == 1 { "window" } else { "windows" };
         match self.forecast.outlook() {
+            Outlook::Unseen if self.is_charged => {
+                "unknown: what was charged, such as answers, is followed by no window".into()
+            }
             Outlook::Unseen => "unknown: the ledger holds no window that was charged".into(),
             Outlook::Endless => "never, at this pace".into(),
             Outlook::Holds if windows == 0 => "never: no window is to come".into(),

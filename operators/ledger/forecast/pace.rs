@@ -7,6 +7,7 @@ use std::mem;
 use super::{EndedRelease, Pace};
 use crate::accounting::{Interval, Prices, Promise};
 use crate::ledger::account::AccountSpec;
+use crate::ledger::agreement::WholeVersions;
 use crate::ledger::error::LedgerError;
 use crate::ledger::name::Name;
 use crate::ledger::repair;
@@ -23,6 +24,8 @@ pub(crate) struct Pacing {
     seen: BTreeMap<(Name, Name, Name), Seen>,
     /// The job whose releases are known, with all of them, each with the end of its last window if it has one.
     known: Option<(Name, BTreeMap<Name, Option<Time>>)>,
+    /// The versions with one window of everything, after which none comes.
+    whole: WholeVersions,
 }
 
 impl Pacing {
@@ -31,13 +34,20 @@ impl Pacing {
         self.known = Some((job, releases));
     }
 
+    /// Adds versions with one window of everything; of rows that are added from now on.
+    pub(crate) fn know_whole(&mut self, whole: WholeVersions) {
+        self.whole.extend(whole);
+    }
+
     /// Adds a row. Rows are added in the order in which they were written.
     pub(crate) fn row(&mut self, row: &Row) {
-        let ReleaseId { account, job, name, window, part, .. } = &row.release;
+        let ReleaseId { account, job, name, window, part, version, .. } = &row.release;
         // Charges of a repair belong to no statistic, and all answers of a bundle are of the whole time that was paid for.
         if job.as_str() != repair::JOB && part.is_none() {
+            let is_whole = self.whole.contains(&(job.clone(), name.clone(), *version));
             let seen = self.seen.entry((account.clone(), job.clone(), name.clone())).or_default();
             seen.row(*window, row.prices(), row.prepaid.is_some());
+            seen.is_whole = is_whole;
         }
     }
 
@@ -70,7 +80,7 @@ impl Pacing {
             };
             let floor = i128::from(reached) - length;
             pace.start_from(i64::try_from(floor).unwrap_or(i64::MIN))?;
-            let is_over = !has_ended && pace.windows() == 0;
+            let is_over = !has_ended && (pace.windows() == 0 || seen.is_whole);
             if has_ended || is_over {
                 ended.push(EndedRelease { job: pace.job, release: pace.release, last, is_over });
             } else {
@@ -91,6 +101,8 @@ struct Seen {
     /// The newest window that was paid for, and its costs: `None` if the charge of an earlier window paid for
     /// it.
     paid: Option<(Interval, Option<Prices>)>,
+    /// True if the newest row is the one window of everything.
+    is_whole: bool,
 }
 
 impl Seen {
@@ -234,6 +246,23 @@ mod tests {
         assert_eq!(known(&["b", "c"], &newest), (owned(&[("b", 100)]), owned(&[("a", 100)])));
         // One that comes back goes on where its job is.
         assert_eq!(known(&["a", "b"], &[("a", 10, 100), ("b", 10, 200)]).0, owned(&[("a", 190), ("b", 200)]));
+    }
+
+    // Refutes a window after the only one of a release, of a job that is not known, and one that is left out though its release
+    // has become one of many windows.
+    #[test]
+    fn no_window_comes_after_the_window_of_everything() {
+        let of = |is_whole: bool| {
+            let (mut pacing, name) = (Pacing::default(), |name| Name::new("name", name).unwrap());
+            let seen = pacing.seen.entry((name("account"), name("job"), name("all"))).or_default();
+            seen.row(Interval::new(0, 10).unwrap(), Some(Prices::same(amount(1))), false);
+            seen.is_whole = is_whole;
+            let account = AccountSpec::lifetime("account", amount(100)).unwrap();
+            let (paces, ended) = pacing.of(&account).unwrap();
+            (paces.len(), ended.iter().map(|ended| (ended.last, ended.is_over)).collect::<Vec<_>>())
+        };
+        assert_eq!(of(true), (0, vec![(10, true)]));
+        assert_eq!(of(false), (1, vec![]));
     }
 
     // Refutes a window after the last one of its job, and a statistic whose last window is over and that goes on; windows of
