@@ -11,7 +11,7 @@ use clap::Args;
 use discreet::accounting::Promise;
 use discreet::job::config::RecordFormat;
 use discreet::job::plan::{Planned, PlannedKeys};
-use discreet::job::{FormerListener, Job, Progress, ReleaseListener, Survey};
+use discreet::job::{FormerListener, Job, OpenedListener, Progress, ReleaseListener, Survey};
 use discreet::time::in_words;
 use discreet::watch::{Heading, ReleaseNotes, Report, StatedRange};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -229,6 +229,13 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
 pub(crate) fn report_listener(page: Arc<Mutex<RunReport>>) -> ReleaseListener {
     Box::new(move |lines, budget_status| {
         page.lock().unwrap_or_else(PoisonError::into_inner).report.add(lines, Some(budget_status));
+    })
+}
+
+/// A listener that shows the cap of the account in a report.
+pub(crate) fn opened_listener(page: Arc<Mutex<RunReport>>) -> OpenedListener {
+    Box::new(move |account| {
+        page.lock().unwrap_or_else(PoisonError::into_inner).report.state_cap(account.cap());
     })
 }
 

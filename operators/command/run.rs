@@ -57,6 +57,7 @@ impl RunArgs {
         live.without_archived = without_archived;
         live.onlooker = RunObserver {
             released: Some(watch.listener()),
+            opened: Some(watch.opened_listener()),
             former: Some(watch.former_listener()),
             reading: None,
             warning: Some(Box::new(observers::warn_operator)),
@@ -70,7 +71,7 @@ impl RunArgs {
         }
         // The report is written even if the run failed: it shows lines that have left. A start that was refused
         // leaves an older one as it is.
-        let report = page.is_some().then(|| watch.live().report());
+        let report = page.is_some().then(|| watch.report());
         let report = report.filter(|report| finished.is_ok() || !report.is_empty());
         // From here on, nothing else writes it.
         drop(watch);
@@ -140,6 +141,7 @@ impl ReplayArgs {
         replay.stop = stop;
         replay.onlooker = RunObserver {
             released: page.clone().map(observers::report_listener),
+            opened: page.clone().map(observers::opened_listener),
             former: page.clone().map(observers::former_listener),
             reading: observers::bar(),
             warning: Some(Box::new(observers::warn_operator)),

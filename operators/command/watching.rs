@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 use discreet::alert::{Alert, Alerts};
 use discreet::dataflow::Stop;
 use discreet::job::config::WatchSpec;
-use discreet::job::{FormerListener, Job, Live, Processes, ReleaseListener, VitalSigns, Vitals};
-use discreet::watch::{LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, WatchServer, WatchSettings};
+use discreet::job::{
+    FormerListener, Job, Live, OpenedListener, Processes, ReleaseListener, VitalSigns, Vitals,
+};
+use discreet::watch::{
+    LiveHeading, LiveRun, OperatorStatus, ReceivedBatches, Report, WatchServer, WatchSettings,
+};
 
 use super::alert_command::AlertCommand;
 use super::observers::{RunReport, heading};
@@ -141,15 +145,25 @@ impl RunWatch {
         })
     }
 
+    /// A listener that shows the cap of the account.
+    pub(crate) fn opened_listener(&self) -> OpenedListener {
+        let live = self.live.clone();
+        Box::new(move |account| live.state_cap(account.cap()))
+    }
+
+    /// The report of the run so far.
+    pub(crate) fn report(&self) -> Report {
+        // A short run may end before the thread has looked at the ledger's budget.
+        if let Some(before) = self.vitals.budget_at_start() {
+            self.live.begin(&before);
+        }
+        self.live.report()
+    }
+
     /// A listener that shows the lines that left before the run.
     pub(crate) fn former_listener(&self) -> FormerListener {
         let live = self.live.clone();
         Box::new(move |lines| live.recall(lines))
-    }
-
-    /// The public state of the run.
-    pub(crate) fn live(&self) -> &LiveRun {
-        &self.live
     }
 }
 

@@ -106,8 +106,8 @@ pub use log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, Rele
 pub use plan::Plan;
 pub use questions::{AskOutcome, AskUnavailable, QuestionService};
 pub use run::{
-    BudgetLeft, ClockWord, Connected, FormerListener, Live, OperatorNotice, Processes, ReleaseListener,
-    Reopen, Replay, RunObserver, Surveyed, UnfinishedWindows, VitalSigns, Vitals,
+    BudgetLeft, ClockWord, Connected, FormerListener, Live, OpenedListener, OperatorNotice, Processes,
+    ReleaseListener, Reopen, Replay, RunObserver, Surveyed, UnfinishedWindows, VitalSigns, Vitals,
 };
 pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};

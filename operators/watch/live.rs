@@ -16,6 +16,7 @@ use page::live_page;
 use serde_json::json;
 
 use super::report::{Heading, PagePart, Report};
+use crate::accounting::PrivacyCost;
 use crate::alert::{Alert, Alerts};
 use crate::gate::BudgetStatus;
 use crate::ledger::Outlook;
@@ -67,6 +68,8 @@ struct PublicState {
     settled: BTreeMap<(String, &'static str), u64>,
     newest: BTreeMap<String, i64>,
     budget: BTreeMap<String, BudgetStatus>,
+    /// The cap of the account, as the ledger stated it when the run began.
+    cap: Option<PrivacyCost>,
     /// The budget that the windows before the first one that is kept have left.
     before: Option<BudgetStatus>,
     drawn: Option<Arc<DrawnPage>>,
@@ -151,6 +154,13 @@ impl LiveRun {
         state.version += 1;
     }
 
+    /// States the cap of the account as its ledger does.
+    pub fn state_cap(&self, cap: &PrivacyCost) {
+        let mut state = self.state();
+        state.cap = Some(cap.clone());
+        state.version += 1;
+    }
+
     /// Begins with the status of the budget in the ledger, before a window has left. Parts of the budget that
     /// were spent when the newest row is of this job were reported by the run that wrote it: of them, the largest
     /// is logged alone.
@@ -217,6 +227,9 @@ impl LiveRun {
             heading.made += &format!(", of the newest windows, at most {KEPT_WINDOWS} of each release");
         }
         let mut report = empty(heading);
+        if let Some(cap) = &state.cap {
+            report.state_cap(cap);
+        }
         if let Some(before) = &state.before {
             report.begin(before);
         }
@@ -323,7 +336,7 @@ impl PublicState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{BudgetUnits, Interval, PrivacyCost};
+    use crate::accounting::{BudgetUnits, Interval};
     use crate::decimal::Decimal;
     use crate::ledger::{Forecast, Name};
     use crate::watch::metrics::Metrics;

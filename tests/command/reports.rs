@@ -133,6 +133,62 @@ fn a_report_has_the_answers_of_questions_that_were_renamed_or_removed() {
     assert!(demo.contains("<td>three</td>") && !demo.contains("<td>one</td>"), "{demo}");
 }
 
+// Refutes a report, and the first line of a run, with the cap that the account had before it was raised.
+#[test]
+fn a_report_states_the_cap_of_the_ledger() {
+    let place = Directory::new("raised");
+    let path = |name: &str| place.at(name).to_str().unwrap().to_owned();
+    let (job, ledger, report) = (path("job.toml"), path("shop.ledger"), path("report.html"));
+    place.write(
+        "job.toml",
+        JOB.replace("2026-01-02", "2026-01-01T12:00:00Z").replace("T12:00:00ZT00:00:00Z", "T12:00:00Z"),
+    );
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &job]).0, 0);
+    let replay = || {
+        let (code, _, error) = discreet(&["replay", &job, "--out", &path("out.jsonl"), "--report", &report]);
+        assert_eq!(code, 0, "{error}");
+        head(&report)
+    };
+    let former = replay();
+    let amend = [
+        "ledger",
+        "amend",
+        &ledger,
+        "--account",
+        "shop",
+        "--epsilon",
+        "6",
+        "--delta",
+        "1e-6",
+        "--who",
+        "a",
+        "--why",
+        "b",
+    ];
+    let (code, said, error) = discreet(&amend);
+    assert_eq!(code, 0, "{error}");
+    let (_, raised) = said.trim().split_once(", and is ").unwrap();
+    assert!(said.contains(&format!("was {former}, ")) && former != raised, "{said} {former}");
+    assert_eq!(replay(), raised);
+    let (code, _, error) = discreet(&["run", &job, "--out", &path("live.jsonl"), "--report", &report]);
+    assert!(code == 0 && error.contains(&format!("account shop of {raised};")), "{error}");
+    assert_eq!(head(&report), raised);
+    assert!(fs::read_to_string(&report).unwrap().contains(&format!(" of {raised} is spent")));
+    // A demonstration has a ledger of its own, which nobody has amended.
+    assert_eq!(
+        discreet(&["replay", &job, "--demo", "--out", "/dev/null", "--report", &path("demo.html")]).0,
+        0
+    );
+    assert_eq!(head(&path("demo.html")), former);
+}
+
+/// The budget at the head of a report.
+fn head(report: &str) -> String {
+    let page = fs::read_to_string(report).unwrap();
+    let (_, after) = page.split_once("<dt>Budget</dt><dd>").unwrap();
+    after.split_once("</dd>").unwrap().0.to_owned()
+}
+
 // Refutes a table of an earlier version whose columns change within it, one that is refused, a new one without the columns, and
 // a notice where there is nothing to say.
 #[test]

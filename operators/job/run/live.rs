@@ -106,8 +106,16 @@ impl Job {
     fn run_live(&self, live: Live) -> Result<Finished, RunError> {
         let Live { workers, processes, out, without_archived, stop, reopen, clock_word, .. } = live;
         let Live { onlooker, vitals, questions: service, .. } = live;
-        let RunObserver { released: on_release, former, reading, ending, notice, warning, surveyed: _ } =
-            onlooker;
+        let RunObserver {
+            released: on_release,
+            opened,
+            former,
+            reading,
+            ending,
+            notice,
+            warning,
+            surveyed: _,
+        } = onlooker;
         let others = processes.as_ref();
         let (horizon, crew, sink, (offers, asks), gate, config) = announced(
             others,
@@ -119,6 +127,9 @@ impl Job {
             && let Some(past) = self.past_windows(&offers, SystemClock.now(), Time::MIN)
         {
             warn(&past);
+        }
+        if let Some((opened, account)) = opened.zip(stated_account(self, &gate)) {
+            opened(account);
         }
         if let Some(mut former) = former.filter(|_| !gate.is_elsewhere()) {
             let most = RECALLED * (offers.len() + asks.len());

@@ -35,7 +35,7 @@ use super::sources::{
 use super::unfit::UnfitJob;
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop, report_end};
 use crate::gate::{BudgetStatus, Gate, Opening};
-use crate::ledger::LedgerError;
+use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
 use former::FormerRows;
@@ -61,6 +61,9 @@ pub use vitals::{VitalSigns, Vitals};
 pub struct RunObserver {
     /// Called with all lines of a window once its sink has them, and with the status of its budget.
     pub released: Option<ReleaseListener>,
+    /// Called once the ledger is open, with the account as the ledger states it: an amendment may have raised its cap. Never
+    /// in a demonstration, and not where another process holds the ledger.
+    pub opened: Option<OpenedListener>,
     /// Called before reading begins, with all lines of each window that left before a replay, or of the newest that left
     /// before a live run; never in a demonstration.
     pub former: Option<FormerListener>,
@@ -84,6 +87,9 @@ pub type Surveyed = Box<dyn FnOnce(&Survey) + Send>;
 /// A function that is called with a window's lines.
 pub type ReleaseListener = Box<dyn FnMut(&str, &BudgetStatus) + Send>;
 
+/// A function that is called with the account of a job, as its ledger states it.
+pub type OpenedListener = Box<dyn FnOnce(&AccountSpec) + Send>;
+
 /// A function that is called with the lines of a window that left before the run.
 pub type FormerListener = Box<dyn FnMut(&str) + Send>;
 
@@ -95,6 +101,11 @@ impl fmt::Debug for RunObserver {
 
 /// The context by which long ids are held as hashes.
 const NAMES: &str = "discreet-dataflow 2026-11 people whose names are long";
+
+/// Returns the account of a job as the ledger of its gate states it; `None` where another process holds the ledger.
+fn stated_account<'g>(job: &Job, gate: &'g Gate) -> Option<&'g AccountSpec> {
+    gate.accounts().iter().find(|account| account.name() == job.account().name())
+}
 
 impl Job {
     /// Sets the place that records are read from: a file, or `-` for standard input.

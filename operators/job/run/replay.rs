@@ -77,7 +77,7 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, without_archived, unfinished, stop, onlooker } = replay;
-        let RunObserver { released: on_release, former, reading, ending, notice, warning, surveyed } =
+        let RunObserver { released: on_release, opened, former, reading, ending, notice, warning, surveyed } =
             onlooker;
         let others = processes.as_ref();
         let prepared = self.prepare_replay(
@@ -88,6 +88,9 @@ impl Job {
         );
         let PreparedReplay { horizon, crew, sink, offers, asks, gate, config, thrown_away } =
             announced(others, prepared)?;
+        if let Some((opened, account)) = opened.filter(|_| !demo).zip(stated_account(self, &gate)) {
+            opened(account);
+        }
         // An answer stays released when its question is renamed or removed, and a window when the job ends earlier.
         if let Some(mut former) = former.filter(|_| !demo && !gate.is_elsewhere()) {
             let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();

@@ -11,6 +11,7 @@ use crate::dataflow::{Clock, Schedule, SystemClock};
 use crate::gate::{BudgetStatus, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Progress, ReceiverSigns, RecordCounts};
+use crate::ledger::AccountSpec;
 use crate::time::{Span, Time, in_utc, in_words};
 
 /// The condition of a live job: prints as one line.
@@ -227,7 +228,7 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate)
         job.name,
         job.version,
         account.name(),
-        account.cap()
+        stated_account(job, gate).map_or_else(|| account.cap(), AccountSpec::cap)
     )
 }
 

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use model::Model;
 pub(super) use page::PagePart;
 
+use crate::accounting::PrivacyCost;
 use crate::gate::BudgetStatus;
 use crate::picture::has_mark;
 
@@ -37,7 +38,7 @@ pub struct Heading {
     pub promise: String,
     /// The name of the budget account.
     pub account: String,
-    /// The cap, in words.
+    /// The cap of the job file, in words; a page shows that of the newest window where there is one.
     pub budget: String,
     /// The time at which the page was made, in words.
     pub made: String,
@@ -105,6 +106,11 @@ impl Report {
     /// Makes an empty report whose tables show this number of the newest rows.
     pub(super) fn of_newest(heading: Heading, rows: usize) -> Report {
         Report { heading, model: Model { newest_rows: Some(rows), ..Model::default() } }
+    }
+
+    /// States the cap of the account as its ledger does: it may have been raised since the job file was written.
+    pub fn state_cap(&mut self, cap: &PrivacyCost) {
+        self.heading.budget = cap.to_string();
     }
 
     /// Begins with the status of the budget that windows before the first one have left.

@@ -58,7 +58,7 @@ pub(super) fn parts(heading: &Heading, model: &Model) -> Vec<PagePart> {
             parts.push((name, text));
         }
     };
-    add("heading".to_owned(), &|page| page.header());
+    add("heading".to_owned(), &|page| page.header(model));
     if model.releases.is_empty() {
         add("nothing".to_owned(), &|page| {
             page.text += "<section><h2>Nothing was released</h2><p>No window was complete.</p></section>";
@@ -88,8 +88,11 @@ impl HtmlPage<'_> {
         );
     }
 
-    fn header(&mut self) {
+    fn header(&mut self, model: &Model) {
         let Heading { job, promise, account, budget, made, demo, .. } = self.heading;
+        // An amendment may have raised the cap since the run began.
+        let newest = model.budget.newest.as_ref().filter(|(name, ..)| name.as_str() == account);
+        let budget = newest.map_or_else(|| budget.clone(), |(_, _, cap)| cap.to_string());
         let kicker = "<p class=\"kicker\">What was released, and what it cost</p>";
         self.text += &format!("<header>{kicker}<h1>{}</h1>", escape(job));
         if *demo {
@@ -97,7 +100,7 @@ impl HtmlPage<'_> {
                 shows the truth beside what would be published, and its budget is thrown away. Do not publish it.</div>";
         }
         self.text += &format!("<p class=\"promise\">{}</p><dl>", escape(promise));
-        for (name, value) in [("Budget", budget), ("Account", account), ("Made", made)] {
+        for (name, value) in [("Budget", &budget), ("Account", account), ("Made", made)] {
             self.text += &format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
         }
         self.text += "</dl></header>";
