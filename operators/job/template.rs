@@ -149,6 +149,9 @@ impl JobTemplate {
             "# For windows of time, every = \"1 day\" below: the first one and the end of the last. Data \
              never decides them.",
         );
+        self.line(
+            "# A log that goes on needs until with every = \"all\", too: a replay releases its one window for good.",
+        );
         self.line("# from  = \"2026-01-01T00:00:00Z\"\n# until = \"2026-02-01T00:00:00Z\"\n");
     }
 

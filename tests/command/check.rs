@@ -238,6 +238,38 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
     assert_eq!(discreet(&["replay", &third]).0, 0);
 }
 
+// Refutes a window without an end that a check or a plan passes in silence, and a warning that stays where it has one.
+#[test]
+fn a_window_over_everything_without_an_end_is_warned_of() {
+    let jobs = Jobs::new("endless", "events.toml");
+    let config = jobs.path("job.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let job = |every: &str, until: &str| {
+        let (head, rest) = text.split_once("until   = \"").unwrap();
+        let rest = rest.split_once('\n').unwrap().1;
+        let (head, rest) = (format!("{head}{until}"), rest.replace("\"each day\"", "\"lifetime\""));
+        let every = rest.lines().map(|line| match line.starts_with("every") {
+            true => format!("every = \"{every}\""),
+            false => line.to_owned(),
+        });
+        std::fs::write(&config, head + &every.collect::<Vec<_>>().join("\n")).unwrap();
+        for command in ["check", "plan"] {
+            let (code, page, error) = discreet(&[command, &config]);
+            assert_eq!((code, error.as_str()), (0, ""), "{command}");
+            let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+            let warned = page.contains("one window over everything, which has no end");
+            assert_eq!(warned, until.is_empty(), "{command}: {page}");
+            assert_eq!(
+                page.contains("give until, the end of the time that is to be published"),
+                warned,
+                "{page}"
+            );
+        }
+    };
+    job("all", "");
+    job("all", "until = \"2026-01-02T00:00:00Z\"\n");
+}
+
 #[test]
 fn what_is_printed_is_the_same_job() {
     for config in [

@@ -262,6 +262,38 @@ fn what_will_not_work_is_said() {
     assert!(found.iter().any(|warning| warning.contains("100001 keys are released")), "{found:?}");
 }
 
+// Refutes a window without an end that is released with the next replay though nobody was warned, and a warning of one that
+// ends, or of a log that is whole.
+#[test]
+fn a_window_without_an_end_is_warned_of() {
+    let endless = GOOD.replace("until = \"2026-04-11T00:00:00Z\"\n", "").replace("1 day\"\n", "all\"\n");
+    let twice = format!("{endless}[[release]]\n{}", endless.split_once("[[release]]\n").unwrap().1)
+        .replacen("share = 1", "share = 0.5", 2)
+        .replacen("share = 1", "share = 0.5", 1)
+        .replacen("name = \"visits\"\nevery", "name = \"others\"\nevery", 1);
+    let warnings = |text: &str| {
+        let job = Job::parse("a.toml", text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+        let of_end = |warning: &String| warning.starts_with("job.until: ");
+        job.plan().unwrap().warnings.into_iter().filter(of_end).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warnings(&endless),
+        [
+            "job.until: release visits has one window over everything, which has no end: `discreet replay` releases it for good \
+          at the end of its input, and records that come later are never in it, and no live run releases it; give until, the end \
+          of the time that is to be published, unless no more records come"
+        ]
+    );
+    let found = warnings(&twice);
+    assert!(found.len() == 1 && found[0].contains("releases others and visits have one window"), "{found:?}");
+    let days =
+        GOOD.replace("until = \"2026-04-11T00:00:00Z\"\n", "").replace("share = 1", "cost = { rho = 0.001 }");
+    assert_eq!(
+        [warnings(GOOD), warnings(&GOOD.replace("1 day\"\n", "all\"\n")), warnings(&days)],
+        [[""; 0]; 3]
+    );
+}
+
 // By hand: sigma 1 / sqrt(2 rho), 1.645 sigma rounded up to whole people, ten times that.
 #[test]
 fn a_cell_needs_ten_times_its_interval() {

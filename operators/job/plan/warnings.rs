@@ -8,7 +8,7 @@
 use super::{Plan, PlannedKeys};
 use crate::accounting::PrivacyCost;
 use crate::dataflow::Schedule;
-use crate::job::config::{Job, Protected, RecordOrder, ReleaseSpec};
+use crate::job::config::{Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::NoiseKind;
 use crate::mechanisms::Ranks;
@@ -121,7 +121,27 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
     }
     warnings.extend(job.unused_budget(None));
     warnings.extend(repeated_times(job, offers));
+    warnings.extend(without_end(job));
     warnings
+}
+
+/// The warning of windows over everything that have no end: a replay releases them for good. A log that is made up is whole.
+fn without_end(job: &Job) -> Option<String> {
+    if job.until.is_some() || matches!(job.source.records, RecordFormat::Synthetic(_)) {
+        return None;
+    }
+    let endless = job.releases.iter().filter(|release| release.every == Every::All);
+    let names: Vec<&str> = endless.map(|release| release.name.as_str()).collect();
+    let they_have = match &names[..] {
+        [] => return None,
+        [name] => format!("release {name} has"),
+        [names @ .., last] => format!("releases {} and {last} have", names.join(", ")),
+    };
+    Some(format!(
+        "job.until: {they_have} one window over everything, which has no end: `discreet replay` releases it for good at the end of \
+         its input, and records that come later are never in it, and no live run releases it; give until, the end of the \
+         time that is to be published, unless no more records come"
+    ))
 }
 
 /// The warning of windows that begin or end within hours that the clocks of the source's zone repeat.
