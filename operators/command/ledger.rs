@@ -231,9 +231,51 @@ impl AmendArgs {
             _ => (false, Omega::EVERY),
         };
         let (epsilon, delta, rho) = (self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref());
+        if let Some(why) = AmendArgs::of_another_currency(&known, (delta.is_some(), rho.is_some())) {
+            return Err(Refusal::new(why));
+        }
         let cap = limit(epsilon, delta, rho, charges_delta, omega)?;
         ledger.amend(&name, &cap, &self.who, &self.why)?;
-        Ok(format!("account {name}: the cap was {}, and is {cap}\n", known.cap()))
+        let use_of_delta = delta.map(|delta| match charges_delta {
+            true => format!(
+                "half of --delta {delta} is for discovered keys, stable means and questions, and half turns the epsilon into this \
+                 rho\n"
+            ),
+            false => format!(
+                "--delta {delta} turns the epsilon into this rho, and is for nothing else: the account has no delta for discovered \
+                 keys, stable means and questions, and an amendment adds none; a release that asks for one needs another account \
+                 (privacy.account, `discreet ledger init`)\n"
+            ),
+        });
+        let was = known.cap();
+        Ok(format!("account {name}: the cap was {was}, and is {cap}\n{}", use_of_delta.unwrap_or_default()))
+    }
+
+    /// Returns the reason for which a cap of these parameters is none of the account, whose currency an amendment keeps.
+    fn of_another_currency(known: &AccountSpec, (has_delta, has_rho): (bool, bool)) -> Option<String> {
+        let (name, cap) = (known.name(), known.cap());
+        let other = "for another currency, state another account (privacy.account, `discreet ledger init`)";
+        match cap {
+            PrivacyCost::Pure { .. } if has_delta => Some(format!(
+                "--delta: account {name} has a cap of {cap} and no delta, and an amendment adds none; leave --delta out, or, {other}"
+            )),
+            PrivacyCost::Pure { .. } if has_rho => Some(format!(
+                "--rho: account {name} has a cap of {cap}, and an amendment keeps its currency; give --epsilon, or, {other}"
+            )),
+            PrivacyCost::Zcdp { .. } if !has_delta && !has_rho => Some(format!(
+                "--delta: account {name} has a cap of {cap}, which an epsilon comes to by a delta; give --delta beside --epsilon, or, \
+                 {other}"
+            )),
+            PrivacyCost::Zcdp { delta, .. }
+                if has_rho && *delta != discreet::accounting::BudgetUnits::ZERO =>
+            {
+                Some(format!(
+                    "--rho: account {name} has a cap of {cap}, and a rho alone would take away its delta for discovered keys, stable \
+                     means and questions; give --epsilon and --delta"
+                ))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #[cfg(feature = "postgres")]
 use std::process::Command;
 
+use crate::jobs::Jobs;
 #[cfg(feature = "postgres")]
 use crate::kit::server;
 use crate::{discreet, json};
@@ -101,6 +102,91 @@ fn looked_after(path: &str, copy: &str) {
     assert!(code == 0 && page.contains("3 rows"), "{page}");
     let (of, copied) = (json(&["ledger", "show", path, "--json"]), json(&["ledger", "show", copy, "--json"]));
     assert_eq!(of, copied);
+}
+
+// Refutes an amendment whose delta does nothing that its operator is told of, and one that is refused without a remedy.
+#[test]
+fn an_amendment_says_what_its_delta_is_for() {
+    let jobs = Jobs::new("amend", "quickstart.toml");
+    let path = jobs.path("state/many.ledger");
+    let text = std::fs::read_to_string(jobs.path("job.toml")).unwrap();
+    let (head, _) = text.split_once("[[release]]").unwrap();
+    for (account, budget, noise, keys) in [
+        ("pure", "{ epsilon = 1 }", "laplace", ""),
+        ("rho", "{ rho = 0.1 }", "gaussian", ""),
+        ("both", "{ epsilon = 1, delta = 1e-6 }", "gaussian", ""),
+        ("keys", "{ epsilon = 1, delta = 1e-6 }", "gaussian", "by = \"key\", keys = \"discover\""),
+    ] {
+        let own = head.lines().map(|line| match line.split_once(' ').map(|(word, _)| word) {
+            Some("budget") => format!("budget = {budget}"),
+            Some("account") => format!("account = \"{account}\""),
+            _ => line.to_owned(),
+        });
+        let own: Vec<String> = own.collect();
+        let bound = if keys.is_empty() { "" } else { "bound = { keys = 2 }\n" };
+        let release = format!(
+            "\n[[release]]\nname = \"all\"\nevery = \"1 day\"\npeople = {{ {keys} }}\n{bound}noise = \"{noise}\"\nshare = 1\n"
+        );
+        let config = jobs.path(&format!("{account}.toml"));
+        std::fs::write(&config, own.join("\n") + &release).unwrap();
+        let (code, _, error) = discreet(&["ledger", "init", &path, "--config", &config]);
+        assert_eq!(code, 0, "{account}: {error}");
+    }
+    let amend = |account: &str, cap: &[&str]| {
+        let who = ["--who", "ada", "--why", "a test"];
+        let (code, page, error) =
+            discreet(&[&["ledger", "amend", &path, "--account", account], cap, &who[..]].concat());
+        assert_eq!(page.is_empty(), code != 0, "{page}{error}");
+        (code, page + &error)
+    };
+    for (account, cap, expected, said) in [
+        (
+            "pure",
+            &["--epsilon", "2", "--delta", "1e-6"][..],
+            78,
+            "error: --delta: account pure has a cap of epsilon 1 and no delta, and an amendment adds none; leave --delta out, or,",
+        ),
+        (
+            "pure",
+            &["--rho", "2"],
+            78,
+            "error: --rho: account pure has a cap of epsilon 1, and an amendment keeps",
+        ),
+        ("pure", &["--epsilon", "2"], 0, "account pure: the cap was epsilon 1, and is epsilon 2\n"),
+        (
+            "rho",
+            &["--epsilon", "2"],
+            78,
+            "error: --delta: account rho has a cap of rho 0.1, which an epsilon comes to by",
+        ),
+        ("rho", &["--rho", "0.2"], 0, "account rho: the cap was rho 0.1, and is rho 0.2\n"),
+        (
+            "rho",
+            &["--epsilon", "4", "--delta", "1e-6"],
+            0,
+            "\n--delta 1e-6 turns the epsilon into this rho, and is for",
+        ),
+        (
+            "both",
+            &["--epsilon", "2", "--delta", "1e-6"],
+            0,
+            "the account has no delta for discovered keys, stable means",
+        ),
+        ("keys", &["--rho", "2"], 78, "error: --rho: account keys has a cap of rho "),
+        (
+            "keys",
+            &["--epsilon", "2", "--delta", "4e-6"],
+            0,
+            "\nhalf of --delta 4e-6 is for discovered keys, stable means",
+        ),
+        ("keys", &["--epsilon", "1", "--delta", "4e-6"], 78, "a cap can only be raised"),
+    ] {
+        let (code, page) = amend(account, cap);
+        assert!(code == expected && page.contains(said), "{account} {cap:?}: {code} {page}");
+    }
+    let show = json(&["ledger", "show", &path, "--json"]);
+    let delta = |account: &str| show["accounts"][account]["cap"]["delta"].as_f64().unwrap();
+    assert!((delta("keys") - 2e-6).abs() < 1e-12 && delta("both") == 0.0, "{show}");
 }
 
 #[cfg(feature = "postgres")]
