@@ -6,18 +6,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
-use discreet::dataflow::Stop;
+use discreet::dataflow::{RunError, Stop};
 use discreet::job::config::{BudgetShare, ConfigNumber};
 use discreet::job::{
-    BudgetLeft, EditedJob, EstimateError, Job, LogShape, Replay, RunObserver, StatedKeys, StatedLog, Tuning,
-    TuningScope,
+    EditedJob, EstimateError, Job, LogShape, Replay, RunObserver, StatedKeys, StatedLog, Tuning, TuningScope,
 };
 
 use super::values::{part, skew, whole};
 use super::{BUDGET_REFUSED, INTERNAL_FAULT, Refusal, counted, log, observers, run};
-
-/// The least part of a budget, in units of shares, that is divided among releases: a millionth.
-const LEAST: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("numbers").args(["rows", "estimate"])))]
@@ -93,12 +89,11 @@ impl TuneArgs {
                  its rows; `discreet ledger show` has all that is spent",
             );
         }
-        // Of a rest that is left by rounding there is nothing to divide: the page says that nothing is left.
-        let divided = left.as_ref().filter(|left| left.parts() >= LEAST);
-        let most = divided.and_then(BudgetLeft::share).unwrap_or(BudgetShare::WHOLE);
-        let scope = TuningScope { shares: !self.keep_shares, windows: self.windows, most };
-        let tuning = job.tune(&shape, scope).map_err(|refused| Refusal::unfit(&self.config, &refused))?;
-        let tuning = tuning.beside(left);
+        let scope =
+            TuningScope { shares: !self.keep_shares, windows: self.windows, most: BudgetShare::WHOLE };
+        let refused =
+            |error: RunError| Refusal::with(error.exit_code(), format!("{}: {error}", self.config.display()));
+        let tuning = job.tune_beside(&shape, scope, left).map_err(refused)?;
         if let Some(svg) = &self.svg {
             observers::replace(svg, &tuning.drawn())
                 .map_err(|error| Refusal::unwritable("--svg", svg, &error))?;

@@ -22,11 +22,31 @@ pub(crate) struct RowsBeside {
     pub(crate) account: AccountSpec,
     /// The most that other releases have charged to any of the windows that were asked for; `None` where a part of
     /// their rows is in archives alone.
-    pub(crate) paid: Option<PrivacyCost>,
-    /// The jobs of these other releases, in the order of their names.
-    pub(crate) payers: BTreeSet<Name>,
+    pub(crate) paid: Option<MostPaid>,
+    /// These other releases, each with its job and its version, in the order of the names of the jobs.
+    pub(crate) payers: BTreeSet<Versioned>,
     /// The windows that the releases themselves were refused for budget.
     pub(crate) refused: Vec<RefusedWindows>,
+}
+
+/// The most that was charged to any of some windows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MostPaid {
+    pub(crate) paid: PrivacyCost,
+    /// The first window to which so much was charged; `None` where the currencies have theirs in different windows.
+    pub(crate) window: Option<Interval>,
+}
+
+impl MostPaid {
+    fn or(self, paid: PrivacyCost, window: Interval) -> Result<MostPaid, LedgerError> {
+        let larger = self.paid.larger(&paid)?;
+        Ok(if larger == self.paid {
+            self
+        } else {
+            let window = (larger == paid).then_some(window);
+            MostPaid { paid: larger, window }
+        })
+    }
 }
 
 /// The windows of one release that have a row, and were refused for budget.
@@ -81,7 +101,7 @@ impl Ledger {
             if !own.contains(&versioned) {
                 if let Some(prices) = row.prices() {
                     others.add(row.charged(), &prices)?;
-                    payers.insert(release.job.clone());
+                    payers.insert(versioned);
                 }
             } else if row.status == ReleaseStatus::Refused {
                 let (release, first) = (release.name.clone(), release.window);
@@ -95,11 +115,11 @@ impl Ledger {
         let is_for_ever = matches!(account.promise, Promise::Lifetime | Promise::Windows(_));
         let paid = match is_for_ever && archive::floor(store)?.is_some() {
             true => None,
-            false => Some(
-                windows
-                    .into_iter()
-                    .try_fold(others.nothing(), |most, window| most.larger(&others.spent(window)?))?,
-            ),
+            false => {
+                let none = MostPaid { paid: others.nothing(), window: None };
+                let mut windows = windows.into_iter();
+                Some(windows.try_fold(none, |most, window| most.or(others.spent(window)?, window))?)
+            }
         };
         Ok(RowsBeside { account, paid, payers, refused: refused.into_values().collect() })
     }
@@ -162,11 +182,36 @@ mod tests {
             seal("shop", b"new", 10, 100);
             let own = BTreeSet::from([(name("web"), name("hours"), Digest::of(b"new"))]);
             let found = ledger.rows_beside(&name("visits"), &own, [0, 10, 20].map(window)).unwrap();
-            assert_eq!(found.paid, Some(rho(expected)), "{promise:?}");
-            assert_eq!(found.payers, BTreeSet::from([name("shop"), name("web")]));
+            let most = MostPaid { paid: rho(expected), window: Some(window(0)) };
+            assert_eq!(found.paid, Some(most), "{promise:?}");
+            let payer = |job, version: &[u8]| (name(job), name("hours"), Digest::of(version));
+            assert_eq!(found.payers, BTreeSet::from([payer("shop", b"new"), payer("web", b"old")]));
             let refused = RefusedWindows { release: name("hours"), first: window(10), windows: 2 };
             assert_eq!(found.refused, [refused], "{promise:?}");
         }
+    }
+
+    // Refutes a window that is called that of the most though another one has more, or though the currencies have theirs
+    // in two.
+    #[test]
+    fn the_window_with_the_most_is_named() {
+        let cost = |rho: u128, delta: u128| PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(rho),
+            delta: BudgetUnits::from_bits(delta),
+            omega: Omega::EVERY,
+        };
+        let most = |paid: &[(u128, u128)]| {
+            let none = MostPaid { paid: cost(0, 0), window: None };
+            let windows = paid.iter().zip((0..).map(|number| window(10 * number)));
+            let mut each = windows.map(|((rho, delta), window)| (cost(*rho, *delta), window));
+            each.try_fold(none, |most, (paid, window)| most.or(paid, window)).unwrap()
+        };
+        assert_eq!(most(&[(0, 0), (0, 0)]), MostPaid { paid: cost(0, 0), window: None });
+        assert_eq!(
+            most(&[(1, 1), (3, 2), (3, 2), (2, 2)]),
+            MostPaid { paid: cost(3, 2), window: Some(window(10)) }
+        );
+        assert_eq!(most(&[(3, 1), (1, 2)]), MostPaid { paid: cost(3, 2), window: None });
     }
 
     everywhere! { the_charges_of_others_are_counted_where_they_count }

@@ -157,6 +157,8 @@ pub use anchor::{AnchorEntry, Journal};
 pub(crate) use archive::may_hold;
 pub use archive::{Archive, ArchiveOrder, Archived};
 #[cfg(feature = "cli")]
+pub(crate) use beside::MostPaid;
+#[cfg(feature = "cli")]
 pub use beside::RefusedWindows;
 pub use book::Ledger;
 pub use charge::Shortfall;

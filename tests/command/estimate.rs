@@ -295,8 +295,23 @@ fn what_other_jobs_have_paid_is_not_left() {
 
     let page = check("job.toml");
     assert!(page.contains("of which the budget would refuse windows"), "{page}");
-    assert!(page.contains("privacy.budget: account visits: other has paid up to rho 0.0933194"), "{page}");
-    assert!(page.contains(", and 0.7 of the budget is left for its shares\n"), "{page}");
+    assert!(
+        page.contains(
+            "privacy.budget: account visits: other has paid up to rho 0.0933195 of rho 0.311064 for a window"
+        ),
+        "{page}"
+    );
+    assert!(
+        page.contains(", and at least 0.7 of the budget is left for its shares in each window\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains(
+            "of rho 0.311064 in account visits rho 0.279959 is spent by then, and the window asks for rho 0.0933195; none of \
+             them fits: rho 0.0311064 is left"
+        ),
+        "{page}"
+    );
     let above = "warning: release.share: the shares of this job come to 0.9, and other has left 0.7 of the budget; give shares \
                  that come to at most 0.7\n";
     assert!(page.contains(above), "{page}");

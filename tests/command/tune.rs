@@ -162,6 +162,137 @@ fn a_log_that_is_none_is_refused_by_its_option() {
     }
 }
 
+/// Returns the shares of a line of `tune --json` together.
+fn chosen_shares(line: &Value) -> f64 {
+    let releases = line["releases"].as_array().unwrap().iter();
+    releases.map(|release| release["chosen"]["share"].as_f64().unwrap()).sum()
+}
+
+// Refutes a tuned job whose new version is to be paid by what its present version has spent, and one that keeps its
+// version and is reduced all the same.
+#[test]
+fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
+    let jobs = Jobs::new("tune-again", "quickstart.toml");
+    let ledger = jobs.path("state/quickstart.ledger");
+    for (old, new) in [
+        ("rows   = 400000", "rows   = 4000"),
+        ("people = 20000", "people = 400"),
+        ("2026-01-02T00:00:00Z", "2026-01-01T06:00:00Z"),
+        ("bound = { per_key = 10 }", "bound = { per_key = 2 }"),
+        (
+            "per_key = 3 }\nnoise = \"gaussian\"\nshare = 0.2",
+            "per_key = 3 }\nnoise = \"gaussian\"\nshare = 0.1",
+        ),
+    ] {
+        jobs.changed("job.toml", old, new);
+    }
+    let (config, out) = (jobs.path("job.toml"), jobs.path("tuned.toml"));
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let log = ["--rows", "40000", "--people", "4000", "--keys", "40"];
+    let tune = |more: &[&str]| discreet(&[&["tune", &config], &log[..], more].concat());
+    let before = json(&[&["tune", &config], &log[..], &["--json"]].concat());
+    assert!((chosen_shares(&before) - 0.9).abs() < 1e-9 && before["is_reduced"] == false, "{before}");
+    let (code, _, error) = discreet(&["-q", "replay", &config]);
+    assert_eq!(code, 0, "{error}");
+
+    let (code, page, error) = tune(&["--out", &out]);
+    assert_eq!((code, error.as_str()), (0, ""), "{page}");
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A fifth of the budget was paid for the one release that changes, and another tenth is free.
+    assert!(
+        words.contains("budget paid account quickstart: the present version of this job has paid rho 0.0")
+            && words.contains(
+                ", and 0.8 of the budget is left for its shares shares 0.8 together, reduced to what is left"
+            ),
+        "{page}"
+    );
+    assert!(words.contains("Give version = 2 in visits; a release that has"), "{page}");
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(
+        written.contains("; the present version of this job has left 0.8 of the budget for the shares"),
+        "{written}"
+    );
+    assert!(written.contains("share  = 0.6 ") && written.matches("# tuned: ").count() == 2, "{written}");
+    // Under the present version it is refused, and as a new one it fits to its last window.
+    assert_eq!(discreet(&["-q", "replay", &out]).0, 78);
+    let own = "name  = \"visits\"\n";
+    assert!(written.contains(own), "{written}");
+    fs::write(&out, written.replace(own, &format!("{own}version = 2\n"))).unwrap();
+    let (code, page, _) = discreet(&["check", &out, "--connect"]);
+    assert!(code == 0 && page.contains("within the budget"), "{page}");
+    assert!(
+        page.contains("former versions of this job have paid rho 0.0")
+            && page.contains("and 0.8 of the budget"),
+        "{page}"
+    );
+    let (code, lines, error) = discreet(&["-q", "replay", &out]);
+    assert!(code == 0 && !lines.contains("\"refused\""), "{error}");
+    // With its shares as they are, the page says that they are too large.
+    let kept = json(&[&["tune", &config], &log[..], &["--keep-shares", "--json"]].concat());
+    assert_eq!(
+        (&kept["is_reduced"], &kept["left"]["has_former_versions"]),
+        (&false.into(), &true.into()),
+        "{kept}"
+    );
+    let (code, page, _) = tune(&["--keep-shares"]);
+    assert!(
+        code == 0 && page.contains("0.9 together, which is more: the budget would refuse windows;"),
+        "{page}"
+    );
+    // A job of which nothing changes has paid nothing twice.
+    let again = json(&[&["tune", &out], &log[..], &["--json"]].concat());
+    assert_eq!(
+        (&again["is_reduced"], &again["left"]["has_present_version"]),
+        (&false.into(), &false.into()),
+        "{again}"
+    );
+}
+
+// Refutes a rest that is called that of every day though others have paid on one day alone.
+#[test]
+fn what_others_have_paid_on_one_day_is_said_of_that_day() {
+    let jobs = Jobs::new("tune-days", "quickstart.toml");
+    let ledger = jobs.path("state/quickstart.ledger");
+    for (old, new) in [
+        ("rows   = 400000", "rows   = 4000"),
+        ("people = 20000", "people = 400"),
+        ("2026-01-02T00:00:00Z", "2026-01-06T00:00:00Z"),
+        ("\"lifetime\"", "\"each day\""),
+        ("\"1 hour\"", "\"1 day\""),
+    ] {
+        jobs.changed("job.toml", old, new);
+    }
+    let config = jobs.path("job.toml");
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    let text = fs::read_to_string(&config).unwrap();
+    let other = text.split_once("[[release]]\nname  = \"visits\"").unwrap().0;
+    let other = other
+        .replace("name    = \"quickstart\"", "name    = \"other\"")
+        .replace("from    = \"2026-01-01", "from    = \"2026-01-03")
+        .replace("until   = \"2026-01-06", "until   = \"2026-01-04")
+        .replace("share  = 0.6", "share  = 0.25");
+    fs::write(jobs.path("other.toml"), other).unwrap();
+    let (code, _, error) = discreet(&["-q", "replay", &jobs.path("other.toml")]);
+    assert_eq!(code, 0, "{error}");
+    let (code, page, _) = discreet(&["check", &config, "--connect"]);
+    let said = " for a window of this job, the most for that from 2026-01-03T00:00:00Z to 2026-01-04T00:00:00Z, and at least \
+                0.75 of the budget is left for its shares in each window\n";
+    assert!(
+        code == 0 && page.contains("privacy.budget: account quickstart: other has paid up to rho 0.0"),
+        "{page}"
+    );
+    assert!(page.contains(said), "{page}");
+    let log = ["--rows", "400000", "--people", "20000", "--keys", "40"];
+    let tune = |config: &str| json(&[&["tune", config], &log[..], &["--json"]].concat());
+    let line = tune(&config);
+    assert!(line["is_reduced"] == true && chosen_shares(&line) <= 0.75, "{line}");
+    assert_eq!(line["left"]["most_paid_for"][0], "2026-01-03T00:00:00Z", "{line}");
+    // Days of which no window is released are none of this job.
+    let later = jobs.changed("later.toml", "from    = \"2026-01-01", "from    = \"2026-01-04");
+    let line = tune(&later);
+    assert!(line["is_reduced"] == false && (chosen_shares(&line) - 1.0).abs() < 1e-9, "{line}");
+}
+
 // Refutes a sample that is the log that a job protects, by whatever name; and one that is read though its
 // records are of another time or another kind.
 #[test]

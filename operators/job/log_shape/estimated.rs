@@ -15,6 +15,7 @@ use crate::dataflow::RunError;
 use crate::job::config::{BudgetShare, ConfigNumber, Job, ReleaseSpec};
 use crate::job::plan::short;
 use crate::job::release_plan::ReleasePlan;
+use crate::job::run::{as_part, rounded_down, rounded_up};
 use crate::job::sources::{SplitMix, SyntheticLog};
 use crate::job::statistics::StatisticSpec;
 use crate::job::tune::{StatedKeys, as_number};
@@ -28,10 +29,13 @@ pub struct EstimatedLog {
     /// The part of the budget that has paid for the estimate.
     #[serde(serialize_with = "as_number")]
     pub share: BudgetShare,
-    /// The part of the budget that the releases of the job have together, by their shares.
-    pub releases: f64,
-    /// The part of the budget that other jobs, and former versions of this one, have paid.
-    pub others: f64,
+    /// The part of the budget that the releases of the job have together, by their shares, in units of
+    /// [`BudgetShare::parts`]; as JSON a number.
+    #[serde(serialize_with = "as_part")]
+    pub releases: u64,
+    /// The part of the budget that other jobs, and other versions of this one, have paid, in the same units.
+    #[serde(serialize_with = "as_part")]
+    pub others: u64,
     /// The name of the account that paid.
     pub account: String,
     /// The file of the released lines.
@@ -179,15 +183,16 @@ impl EstimatedLog {
     /// Says what has paid for the estimate, and what the releases and the account have left.
     pub(in crate::job) fn paid(&self) -> String {
         let EstimatedLog { share, releases, others, account, .. } = self;
-        let share = share.to_decimal();
-        let left = (1.0 - share.to_f64() - releases - others).max(0.0);
+        let taken = [share.parts(), *releases, *others].into_iter().fold(0u64, u64::saturating_add);
+        let left = rounded_down(BudgetShare::WHOLE.parts().saturating_sub(taken));
+        let left = if left == "0" { "nothing".to_owned() } else { left };
         let others =
-            if *others > 0.0 { format!(" others have paid {},", short(*others)) } else { String::new() };
-        let left = if left < 1e-9 { "nothing".to_owned() } else { short(left) };
+            if *others > 0 { format!(" others have paid {},", rounded_up(*others)) } else { String::new() };
         format!(
-            "{share} of the budget of account {account} has paid for an estimate; the shares of this job have {} together,{others} \
+            "{} of the budget of account {account} has paid for an estimate; the shares of this job have {} together,{others} \
              and {left} is left",
-            short(*releases)
+            share.to_decimal(),
+            rounded_up(*releases)
         )
     }
 

@@ -1,5 +1,7 @@
 //! The part of an account's budget that is left for a job: what other jobs, and former versions of its own releases,
-//! have paid is subtracted.
+//! have paid is subtracted, and for a job file with other numbers what its releases have paid as they are.
+//!
+//! Numbers are shown to six digits, payments rounded up and what is left rounded down.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -12,8 +14,10 @@ use super::*;
 use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::{Clock, SystemClock};
 use crate::decimal::Decimal;
+use crate::gate::resumed_since;
 use crate::job::config::{BudgetShare, PriceSpec};
-use crate::ledger::{Digest, Ledger, Name, RefusedWindows};
+use crate::ledger::{Digest, Ledger, LedgerKey, MostPaid, Name, RefusedWindows};
+use crate::time::in_utc;
 
 /// The windows of a release that are compared with the charges of others, at most.
 const COMPARED: u64 = 10_000;
@@ -31,8 +35,12 @@ pub struct BudgetLeft {
     pub payers: Vec<String>,
     /// True if former versions of the job's own releases have paid too.
     pub has_former_versions: bool,
-    /// The most that they have paid for any window of the job, in words.
+    /// True if the present version has paid for releases that are to be replaced by others.
+    pub has_present_version: bool,
+    /// The most that they have paid for any window of the job that is to come, in words.
     pub paid: String,
+    /// The window for which they have paid the most, its start and its end; `None` if all that counts is counted for ever.
+    pub most_paid_for: Option<(String, String)>,
     /// The cap of the account, in words.
     pub cap: String,
     /// The part that is left for the shares of the job, in units of [`BudgetShare::parts`]; as JSON a number.
@@ -46,7 +54,8 @@ pub struct BudgetLeft {
     is_for_ever: bool,
 }
 
-fn as_part<S: Serializer>(parts: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes a number of parts as a number.
+pub(in crate::job) fn as_part<S: Serializer>(parts: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(*parts as f64 / BudgetShare::WHOLE.parts() as f64)
 }
 
@@ -72,9 +81,13 @@ impl BudgetLeft {
         let more = self.payers.len().saturating_sub(NAMED);
         let jobs = if more == 1 { "job" } else { "jobs" };
         others.extend((more > 0).then(|| format!("{more} other {jobs}")));
-        if self.has_former_versions {
-            others.push("former versions of this job".to_owned());
-        }
+        let versions = match (self.has_former_versions, self.has_present_version) {
+            (true, true) => Some("the present and former versions of this job"),
+            (true, false) => Some("former versions of this job"),
+            (false, true) => Some("the present version of this job"),
+            (false, false) => None,
+        };
+        others.extend(versions.map(str::to_owned));
         match others.split_last() {
             Some((last, [])) => last.clone(),
             Some((last, others)) => format!("{} and {last}", others.join(", ")),
@@ -86,11 +99,24 @@ impl BudgetLeft {
 impl Display for BudgetLeft {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let BudgetLeft { account, paid, cap, is_for_ever, .. } = self;
-        let (most, window) = if *is_for_ever { ("", "") } else { ("up to ", " for a window of this job") };
         let (have, left) = (self.have(), self.left());
+        let window = match &self.most_paid_for {
+            Some((start, end)) => {
+                format!(" for a window of this job, the most for that from {start} to {end}")
+            }
+            None if *is_for_ever => String::new(),
+            None => " for a window of this job".to_owned(),
+        };
+        // Another window may have more.
+        let (up_to, at_least) = match (*is_for_ever, self.nothing_is_left()) {
+            (true, _) => ("", ""),
+            (false, true) => ("up to ", ""),
+            (false, false) => ("up to ", "at least "),
+        };
+        let each = if at_least.is_empty() { "" } else { " in each window" };
         write!(
             f,
-            "account {account}: {have} paid {most}{paid} of {cap}{window}, and {left} is left for its shares"
+            "account {account}: {have} paid {up_to}{paid} of {cap}{window}, and {at_least}{left} is left for its shares{each}"
         )
     }
 }
@@ -98,25 +124,75 @@ impl Display for BudgetLeft {
 impl BudgetLeft {
     /// Returns the part that is left, in words.
     pub(in crate::job) fn left(&self) -> String {
-        match self.parts {
-            // A millionth is left by rounding.
-            0..1_000_000_000_000 => "nothing".to_owned(),
-            parts => format!("{} of the budget", rounded_down(parts)),
+        match self.nothing_is_left() {
+            true => "nothing".to_owned(),
+            false => format!("{} of the budget", rounded_down(self.parts)),
         }
+    }
+
+    /// Returns true if less than a millionth is left, which is left by rounding.
+    fn nothing_is_left(&self) -> bool {
+        self.parts < MILLIONTH
     }
 
     /// Returns the others in words, with a verb.
     pub(in crate::job) fn have(&self) -> String {
-        let is_one = self.payers.len() == 1 && !self.has_former_versions;
+        let is_one = match self.payers.len() {
+            0 => !self.has_former_versions,
+            1 => !self.has_former_versions && !self.has_present_version,
+            _ => false,
+        };
         format!("{} {}", self.others(), if is_one { "has" } else { "have" })
     }
 }
 
+/// A millionth of the budget, in units of [`BudgetShare::parts`].
+const MILLIONTH: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
+
 /// Returns a number of parts as a decimal of at most six digits, which is not above it.
 pub(in crate::job) fn rounded_down(parts: u64) -> String {
-    let millionth = BudgetShare::WHOLE.parts() / 1_000_000;
-    let share = BudgetShare::of(&Decimal::of(&(parts / millionth).to_string(), -6));
+    millionths(parts / MILLIONTH)
+}
+
+/// Returns a number of parts as a decimal of at most six digits, which is not below it.
+pub(in crate::job) fn rounded_up(parts: u64) -> String {
+    millionths(parts.div_ceil(MILLIONTH))
+}
+
+fn millionths(count: u64) -> String {
+    let share = BudgetShare::of(&Decimal::of(&count.to_string(), -6));
     share.map_or_else(|_| "0".to_owned(), |share| share.to_decimal().to_string())
+}
+
+/// Returns a cost in words with at most six digits of each number, none of which is below it, or above it.
+pub(super) fn in_six_digits(cost: &PrivacyCost, up: bool) -> String {
+    let of =
+        |units: BudgetUnits| six_digits(if up { units.to_float_up() } else { units.to_float_down() }, up);
+    match cost {
+        PrivacyCost::Pure { epsilon } => format!("epsilon {}", of(*epsilon)),
+        PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => format!("rho {}", of(*rho)),
+        PrivacyCost::Zcdp { rho, delta, .. } => format!("rho {}, delta {}", of(*rho), of(*delta)),
+        // Budget accounts hold only these two currencies.
+        other => other.to_string(),
+    }
+}
+
+/// Returns a number that is not negative with at most six significant digits, not below it, or not above it, but for the
+/// part in 10^9 by which a cost in units misses its decimal.
+fn six_digits(number: f64, up: bool) -> f64 {
+    let text = format!("{number:.5e}");
+    let read = |digits: i64, power: &str| format!("{digits}e{power}").parse::<f64>().unwrap_or(number);
+    let Some((mantissa, power)) = text.split_once('e') else { return number };
+    let (digits, power) = (mantissa.replace('.', "").parse::<i64>(), power.parse::<i32>());
+    let (Ok(digits), Ok(power)) = (digits, power) else { return number };
+    let power = (power - 5).to_string();
+    let near = read(digits, &power);
+    match up {
+        _ if (near - number).abs() <= 1e-9 * number => near,
+        true if near < number => read(digits + 1, &power),
+        false if near > number => read(digits - 1, &power),
+        _ => near,
+    }
 }
 
 impl Job {
@@ -128,6 +204,21 @@ impl Job {
     /// Any reason to refuse a run because of its ledger.
     pub fn budget_left(&self) -> Result<Option<BudgetLeft>, RunError> {
         self.budget_left_beside(None)
+    }
+
+    /// Returns the budget that is left for a job file with other numbers, in which each of these releases, by their places
+    /// from 0 on, is another one: it needs a new version, beside whose windows those are charged that the present version
+    /// has paid for. They are subtracted, too.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Job::budget_left`].
+    pub fn budget_left_without(&self, replaced: &BTreeSet<usize>) -> Result<Option<BudgetLeft>, RunError> {
+        let mut ledger = self.ledger()?;
+        let names = replaced.iter().filter_map(|at| self.releases.get(*at)).map(|release| &release.name);
+        let names: BTreeSet<&Name> = names.collect();
+        let stay = self.versions()?.into_iter().filter(|(_, name, _)| !names.contains(name)).collect();
+        Ok(self.beside(&mut ledger, &stay)?.0)
     }
 
     /// Returns the budget that is left for the job and another one together.
@@ -156,33 +247,59 @@ impl Job {
         ledger: &mut Ledger,
         own: &BTreeSet<(Name, Name, Digest)>,
     ) -> Result<(Option<BudgetLeft>, Vec<RefusedWindows>), RunError> {
+        let windows = self.windows_to_come(ledger)?;
+        let found = ledger.rows_beside(&self.privacy.account, own, windows)?;
+        let Some(MostPaid { paid, window }) = found.paid else { return Ok((None, found.refused)) };
+        let promise = found.account.promise();
+        let payers: BTreeSet<&Name> = found.payers.iter().map(|(job, ..)| job).collect();
+        let present = self.versions()?;
+        let own = found.payers.iter().filter(|(job, ..)| *job == self.name);
+        let (by_present, by_former): (Vec<_>, Vec<_>) = own.partition(|payer| present.contains(*payer));
+        let is_for_ever = matches!(promise, Promise::Lifetime | Promise::Windows(_));
+        let shared = paid != paid.nothing();
+        let window = window.filter(|_| shared && !is_for_ever);
+        let left = BudgetLeft {
+            account: self.privacy.account.to_string(),
+            payers: payers
+                .into_iter()
+                .filter(|payer| **payer != self.name)
+                .map(ToString::to_string)
+                .collect(),
+            has_former_versions: !by_former.is_empty(),
+            has_present_version: !by_present.is_empty(),
+            is_shared: shared,
+            paid: in_six_digits(&paid, true),
+            most_paid_for: window.map(|window| (in_utc(window.start()), in_utc(window.end()))),
+            cap: in_six_digits(found.account.cap(), false),
+            parts: self.parts_left(found.account.cap(), &paid),
+            is_for_ever,
+        };
+        Ok((Some(left), found.refused))
+    }
+
+    /// Returns the windows of the job that are to be paid for: of one that has a resume position, those since then; none
+    /// that a repair has lost; and all of them where these are none.
+    fn windows_to_come(&self, ledger: &mut Ledger) -> Result<Vec<Interval>, RunError> {
         let horizon = self.horizon();
-        let mut windows: Vec<Interval> = Vec::new();
+        let key = if self.is_read_once() { None } else { LedgerKey::open(&self.privacy.key).ok() };
+        // Without the key it is not known, and all windows count.
+        let resumes = key.and_then(|key| resumed_since(ledger, &key, &self.name).ok().flatten());
+        let since = resumes.max(ledger.floor()?).unwrap_or(Time::MIN);
+        let (mut to_come, mut all): (Vec<Interval>, Vec<Interval>) = (Vec::new(), Vec::new());
         for offer in self.release_plans(horizon)? {
             let schedule = &offer.schedule;
             // Where there are more, those around the present, in which the charges are that exist.
             let newest = schedule.first_ending_after(SystemClock.now());
             let first = newest.min(schedule.count()).saturating_sub(COMPARED);
             let last = schedule.count().min(first.saturating_add(2 * COMPARED));
-            windows.extend((first..last).filter_map(|number| schedule.window(number)));
+            let windows = |first: u64| (first..last).filter_map(|number| schedule.window(number));
+            all.extend(windows(first));
+            to_come.extend(windows(first.max(schedule.first_starting_at(since))));
         }
-        windows.extend(self.ask_plans(horizon)?.iter().map(|ask| ask.life));
-        let found = ledger.rows_beside(&self.privacy.account, own, windows)?;
-        let Some(paid) = found.paid else { return Ok((None, found.refused)) };
-        let promise = found.account.promise();
-        let payers = found.payers.iter().filter(|payer| **payer != self.name);
-        let parts = self.parts_left(found.account.cap(), &paid);
-        let left = BudgetLeft {
-            account: self.privacy.account.to_string(),
-            payers: payers.map(ToString::to_string).collect(),
-            has_former_versions: found.payers.contains(&self.name),
-            is_shared: paid != paid.nothing(),
-            paid: paid.to_string(),
-            cap: found.account.cap().to_string(),
-            parts,
-            is_for_ever: matches!(promise, Promise::Lifetime | Promise::Windows(_)),
-        };
-        Ok((Some(left), found.refused))
+        let lives: Vec<Interval> = self.ask_plans(horizon)?.iter().map(|ask| ask.life).collect();
+        let mut windows = if to_come.is_empty() { all } else { to_come };
+        windows.extend(lives);
+        Ok(windows)
     }
 
     /// Returns the part of the stated budget that is left under a cap, of each currency that the shares of the job take.
@@ -279,7 +396,7 @@ impl Job {
             };
             format!(
                 "release.share: the shares of this job come to {}, and {} left {}; {remedy}",
-                rounded_down(given),
+                rounded_up(given),
                 left.have(),
                 left.left(),
             )
@@ -298,5 +415,47 @@ impl Job {
     pub fn has_local_ledger(&self) -> bool {
         let is_there = |path: &Path| path.is_file();
         !self.privacy.is_remote() && is_there(&self.privacy.ledger)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Omega;
+
+    // Refutes a payment that is shown too small, a rest that is shown too large, and two numbers of one amount that differ
+    // by more than a millionth.
+    #[test]
+    fn payments_are_rounded_up_and_what_is_left_down() {
+        let whole = BudgetShare::WHOLE.parts();
+        for (parts, up, down) in [
+            (0, "0", "0"),
+            (1, "1e-6", "0"),
+            (42_020_000_000_000_000, "0.04202", "0.04202"),
+            (42_020_000_000_000_001, "0.042021", "0.04202"),
+            (whole - 1, "1", "0.999999"),
+            (whole, "1", "1"),
+        ] {
+            assert_eq!((rounded_up(parts).as_str(), rounded_down(parts).as_str()), (up, down), "{parts}");
+        }
+        let rho = |rho: u128, delta: u128| PrivacyCost::Zcdp {
+            rho: BudgetUnits::from_bits(rho),
+            delta: BudgetUnits::from_bits(delta),
+            omega: Omega::EVERY,
+        };
+        // By hand: a third of 2^64 units, and one unit; a decimal that no number of units is.
+        let decimal = rho((1 << 64) / 10, (1u128 << 64) * 5 / 10_000_000);
+        assert_eq!([true, false].map(|up| in_six_digits(&decimal, up)), ["rho 0.1, delta 0.0000005"; 2]);
+        let (third, one) = (rho((1 << 64) / 3, 0), rho(0, 1));
+        assert_eq!([true, false].map(|up| in_six_digits(&third, up)), ["rho 0.333334", "rho 0.333333"]);
+        let cost = rho(1 << 62, (1 << 64) / 3_000_000);
+        assert_eq!(in_six_digits(&cost, true), "rho 0.25, delta 0.000000333334");
+        assert!(in_six_digits(&one, true).starts_with("rho 0, delta 0.0000000000000000000542102"));
+        for number in [0.0, 1e-9, 0.0420212345, 0.999_999_5, 0.1, 12_345_678.9] {
+            let (up, down) = (six_digits(number, true), six_digits(number, false));
+            let is_near = |shown: f64| (shown - number).abs() <= 1e-5 * number;
+            assert!(down <= number * (1.0 + 1e-9) && number * (1.0 - 1e-9) <= up, "{down} {number} {up}");
+            assert!(is_near(up) && is_near(down), "{down} {number} {up}");
+        }
     }
 }

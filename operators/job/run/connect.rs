@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::budget_left::in_six_digits;
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Clock, Schedule, SpillSpace, SystemClock};
@@ -111,7 +112,9 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
     let (account, name) = (&first.account, &first.name);
     let left = match limit.less(spent) {
         // A rest that is left by rounding pays for nothing.
-        Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => format!("{left} is left"),
+        Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => {
+            format!("{} is left", in_six_digits(&left, false))
+        }
         // A repair charges what was lost, fitting or not.
         _ => format!("the budget of {account} is spent"),
     };
@@ -127,6 +130,8 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
         fits if renews => format!("{fits} of them fit"),
         fits => format!("{fits} of them fit, and then {left}"),
     };
+    let (limit, spent, asked) =
+        (in_six_digits(limit, false), in_six_digits(spent, true), in_six_digits(asked, true));
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
          {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \

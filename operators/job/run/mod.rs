@@ -46,7 +46,7 @@ use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
 use publish::{Wait, of_out, sink};
 
 pub use budget_left::BudgetLeft;
-pub(in crate::job) use budget_left::rounded_down;
+pub(in crate::job) use budget_left::{as_part, rounded_down, rounded_up};
 pub use connect::Connected;
 pub use live::{ClockWord, Live};
 pub use processes::{OperatorNotice, Processes};

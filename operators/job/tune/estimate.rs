@@ -457,7 +457,6 @@ impl LogEstimate<'_> {
         }
         let others = self.of.budget_left_beside(Some(&self.job))?.filter(BudgetLeft::is_shared);
         let others = others.map_or(0, |left| BudgetShare::WHOLE.parts() - left.parts());
-        let others = others as f64 / BudgetShare::WHOLE.parts() as f64;
         let released = EstimatedLog { others, ..self.released()? };
         Ok(LogShape::estimated(self.of, released, self.keys)?)
     }
@@ -515,8 +514,8 @@ impl LogEstimate<'_> {
         };
         EstimatedLog {
             share: self.share,
-            releases: self.of.shares() as f64 / BudgetShare::WHOLE.parts() as f64,
-            others: 0.0,
+            releases: self.of.shares(),
+            others: 0,
             account: self.of.privacy.account.to_string(),
             file: self.file.clone(),
             people,

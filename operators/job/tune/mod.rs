@@ -10,7 +10,8 @@
 //! Everything is computed from the job file and the shape of a log ([`LogShape`]) that is public or made up;
 //! then the protected records are not read, and nothing is charged. On request the shape is made of what a
 //! second job has released of them, on a stated part of the budget ([`LogEstimate`]). A number that is chosen
-//! changes the terms of its release: a job that has run with another one needs a new version of it.
+//! changes the terms of its release: a job that has run with another one needs a new version of it, and what it has
+//! paid is not left for the new one ([`Job::tune_beside`]).
 
 mod edit;
 mod estimate;
@@ -21,6 +22,8 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 
 use super::config::{BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
@@ -28,6 +31,7 @@ use super::log_shape::{EstimatedLog, LogShape};
 use super::plan::longer;
 use super::run::BudgetLeft;
 use super::unfit::UnfitJob;
+use crate::dataflow::RunError;
 pub use edit::EditedJob;
 pub use estimate::{EstimateError, LogEstimate, StatedKeys};
 use sweep::{RelativeError, ReleaseSweep, TriedBound};
@@ -157,8 +161,21 @@ pub struct SweptWindow {
 
 impl Tuning {
     /// Adds the budget that is left for the job beside others, which the scope was chosen by.
-    pub fn beside(self, left: Option<BudgetLeft>) -> Tuning {
+    pub fn beside(mut self, left: Option<BudgetLeft>) -> Tuning {
+        // What the present version has paid is beside the shares of the tuned job, as what others have.
+        let present = left.as_ref().filter(|left| left.has_present_version);
+        if let (Some(estimate), Some(left)) = (&mut self.estimate, present) {
+            let paid = BudgetShare::WHOLE.parts().saturating_sub(left.parts());
+            estimate.others = paid.saturating_sub(estimate.share.parts());
+        }
         Tuning { left, ..self }
+    }
+
+    /// Returns the places, from 0 on, of the releases that are others than those of the job that was tuned.
+    pub fn replaced(&self) -> BTreeSet<usize> {
+        (0..self.releases.len())
+            .filter(|at| self.releases.get(*at).is_some_and(TunedRelease::is_changed))
+            .collect()
     }
 }
 
@@ -179,6 +196,9 @@ const SMALLER: f64 = 0.95;
 /// The error that a longer window is taken for.
 const LARGE: f64 = 0.1;
 
+/// The least part of a budget, in units of [`BudgetShare::parts`], that is divided among releases: a millionth.
+const LEAST: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
+
 /// A ten thousandth of the budget, in units of [`BudgetShare::parts`].
 const FINE_SHARE: u64 = BudgetShare::WHOLE.parts() / 10_000;
 
@@ -194,6 +214,15 @@ impl Job {
     ///
     /// If the job cannot be planned, or its windows have no end.
     pub fn tune(&self, shape: &LogShape, scope: TuningScope) -> Result<Tuning, UnfitJob> {
+        let start = match scope.shares {
+            true => self.within(shape, scope.most.parts(), None),
+            false => self.clone(),
+        };
+        self.tune_from(start, shape, scope)
+    }
+
+    /// Chooses numbers for a job from these, whose shares may be less than the present ones.
+    fn tune_from(&self, start: Job, shape: &LogShape, scope: TuningScope) -> Result<Tuning, UnfitJob> {
         if self.releases.is_empty() {
             return Err(UnfitJob::new("release", "found none; questions are not tuned, add a [[release]]"));
         }
@@ -203,7 +232,6 @@ impl Job {
                 return Err(UnfitJob::new(place, "found no last window; give job.until"));
             }
         }
-        let start = if scope.shares { self.within(shape, scope.most) } else { self.clone() };
         let is_reduced = start.shares() < self.shares();
         let mut tuned = start.clone();
         let mut swept: Vec<Vec<SweptWindow>> = vec![Vec::new(); self.releases.len()];
@@ -271,17 +299,59 @@ impl Job {
         // What is written is read again and planned: a job file with it runs.
         tuned.fits()?;
         let name = self.name.as_str().to_owned();
-        let given = tuned.shares() as f64 / BudgetShare::WHOLE.parts() as f64;
-        let estimate = shape.estimate().map(|estimate| EstimatedLog { releases: given, ..estimate.clone() });
+        let releases_have = tuned.shares();
+        let estimate =
+            shape.estimate().map(|estimate| EstimatedLog { releases: releases_have, ..estimate.clone() });
         let (rows, people, left) = (shape.rows(), shape.people(), None);
         Ok(Tuning { name, rows, people, estimate, left, is_reduced, releases, tuned })
     }
 
-    /// Returns the job whose shares come to no more than this together: those of the releases that are tuned are reduced
-    /// by one factor. The shares stay where the others alone come to more.
-    fn within(&self, shape: &LogShape, most: BudgetShare) -> Job {
+    /// Chooses numbers as [`Job::tune`] does, beside what the account of the job has paid for others, and for those of
+    /// its own releases that get other numbers: the present version of these has paid beside the new one. `left` is what
+    /// is left for the job as it is. Where that is too little for the shares, those of releases whose bounds or windows
+    /// change are reduced, and the others stay, which are paid for already.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Job::tune`]; and any reason to refuse a run because of its ledger.
+    pub fn tune_beside(
+        &self,
+        shape: &LogShape,
+        scope: TuningScope,
+        left: Option<BudgetLeft>,
+    ) -> Result<Tuning, RunError> {
+        // Of a rest that is left by rounding there is nothing to divide: the page says that nothing is left.
+        let most = |left: &BudgetLeft| left.share().filter(|share| share.parts() >= LEAST);
+        let scope = TuningScope { most: left.as_ref().and_then(most).unwrap_or(scope.most), ..scope };
+        let tuning = self.tune(shape, scope)?;
+        let Some(before) = left else { return Ok(tuning) };
+        let replaced = tuning.replaced();
+        if replaced.is_empty() {
+            return Ok(tuning.beside(Some(before)));
+        }
+        let left = self.budget_left_without(&replaced)?.filter(|left| left.has_present_version);
+        let Some(left) = left else { return Ok(tuning.beside(Some(before))) };
+        if !scope.shares || tuning.tuned.shares() <= left.parts() {
+            return Ok(tuning.beside(Some(left)));
+        }
+        // What has another share alone is better left.
+        let kept = TuningScope { shares: false, ..scope };
+        let tuning = self.tune(shape, kept)?;
+        let replaced = tuning.replaced();
+        let left = self.budget_left_without(&replaced)?;
+        let most = left.as_ref().map_or(0, BudgetLeft::parts);
+        let tuning = match tuning.tuned.shares() <= most {
+            true => tuning,
+            false => self.tune_from(self.within(shape, most, Some(&replaced)), shape, kept)?,
+        };
+        Ok(tuning.beside(left))
+    }
+
+    /// Returns the job whose shares come to no more than this number of parts together: those of the releases that are
+    /// tuned, and are among `only`, are reduced by one factor. The shares stay where the others alone come to more.
+    fn within(&self, shape: &LogShape, most: u64, only: Option<&BTreeSet<usize>>) -> Job {
         let (mut job, given) = (self.clone(), self.shares());
-        if given <= most.parts() {
+        if given <= most {
             return job;
         }
         let share = |release: &ReleaseSpec| match release.price {
@@ -289,7 +359,8 @@ impl Job {
             PriceSpec::Cost(_) => 0,
         };
         let is_tuned = |(at, release): (usize, &ReleaseSpec)| {
-            ReleaseSweep::of(self, (at, shape), release.clone()).is_ok()
+            only.is_none_or(|only| only.contains(&at))
+                && ReleaseSweep::of(self, (at, shape), release.clone()).is_ok()
         };
         let is_tuned: Vec<bool> = self.releases.iter().enumerate().map(is_tuned).collect();
         let tuned: u64 = self
@@ -299,7 +370,7 @@ impl Job {
             .filter(|(_, is)| **is)
             .map(|(release, _)| share(release))
             .sum();
-        let room = most.parts().saturating_sub(given - tuned);
+        let room = most.saturating_sub(given - tuned);
         for (release, _) in job.releases.iter_mut().zip(is_tuned).filter(|(_, is_tuned)| *is_tuned) {
             let parts = u128::from(share(release)) * u128::from(room) / u128::from(tuned.max(1));
             let parts = u64::try_from(parts).unwrap_or(0);

@@ -4,13 +4,13 @@ use std::fmt::{self, Display, Formatter};
 
 use super::{SweptBound, SweptShare, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
 use crate::job::plan::{line, percent};
-use crate::job::run::{BudgetLeft, rounded_down};
+use crate::job::run::{BudgetLeft, rounded_down, rounded_up};
 
 impl Tuning {
     /// Says what the shares come to, beside what is left for them.
     fn shares_of(&self, left: &BudgetLeft) -> String {
         let (given, most) = (self.tuned.shares(), left.parts());
-        let shown = rounded_down(given);
+        let shown = rounded_up(given);
         let most_shown = rounded_down(most);
         match given {
             _ if given > most => format!(
@@ -24,6 +24,27 @@ impl Tuning {
     /// Returns true if a number of the job file is another one than before.
     pub fn is_changed(&self) -> bool {
         self.releases.iter().any(TunedRelease::is_changed)
+    }
+
+    /// Says that a release with another number needs a new version; which one, where the present version has paid.
+    fn needs_version(&self) -> String {
+        if !self.left.as_ref().is_some_and(|left| left.has_present_version) {
+            return "Another bound, share or window is another release: a job that has run already needs a new version of each release \
+                    that changes, which pays for its windows anew (docs/VERSIONS.md)."
+                .to_owned();
+        }
+        let version = |at: usize| {
+            let release = self.tuned.releases.get(at)?;
+            let next = release.version.map_or(self.tuned.version, u64::from) + 1;
+            Some(format!("version = {next} in {}", release.name))
+        };
+        let versions: Vec<String> = self.replaced().into_iter().filter_map(version).collect();
+        format!(
+            "Another bound, share or window is another release, which needs a new version and pays for its windows anew, beside what \
+             its present version has paid. Give {}; a release that has the version of the job and stays keeps its own \
+             (docs/VERSIONS.md).",
+            versions.join(", ")
+        )
     }
 }
 
@@ -72,8 +93,10 @@ impl Display for Tuning {
             writeln!(f)?;
         }
         // What the estimate has paid is said already.
-        let is_said =
-            |left: &&BudgetLeft| estimate.is_some() && left.payers.len() == 1 && !left.has_former_versions;
+        let is_said = |left: &&BudgetLeft| {
+            let has_versions = left.has_former_versions || left.has_present_version;
+            estimate.is_some() && left.payers.len() == 1 && !has_versions
+        };
         if let Some(left) = left.as_ref().filter(|left| left.is_shared() && !is_said(left)) {
             writeln!(f, "budget")?;
             line(f, "paid", &left.to_string())?;
@@ -107,12 +130,7 @@ impl Display for Tuning {
         }
         line(f, "", TUNING_CRITERION)?;
         if self.is_changed() {
-            line(
-                f,
-                "",
-                "Another bound, share or window is another release: a job that has run already needs a new version of each release that \
-                 changes, which pays for its windows anew (docs/VERSIONS.md).",
-            )?;
+            line(f, "", &self.needs_version())?;
         }
         Ok(())
     }
