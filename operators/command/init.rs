@@ -118,6 +118,7 @@ fn page(template: &JobTemplate, out: &Path, log: Option<&Path>) -> String {
         page += &format!("; of {} {read}, and no value was written", log.display());
     }
     page.push('\n');
+    page.extend(template.first_line().map(|first_line| format!("{first_line}\n")));
     let edits = template.edits();
     if !edits.is_empty() {
         page += &format!("look at {}:\n", counted(edits.len() as u64, "line"));

@@ -4,6 +4,7 @@
 //! spelt: the first line of a file without a line of names is somebody's record, and must not reach the job
 //! file. So times have no format, which only a value shows, unless the kind of log says it. Of a file without a
 //! line of names the kinds of the first values are read: the columns have numbers for names, and the time a format.
+//! Which of both a first line of separated text is taken for is said, with the way to state the other.
 
 mod names;
 
@@ -12,7 +13,7 @@ use std::io;
 use std::path::Path;
 
 use super::config::text as quoted;
-use names::{Candidates, LogNames, UnnamedColumns};
+use names::{Candidates, FirstLineIs, LogNames, UnnamedColumns};
 
 /// The most other columns that a comment names for the person.
 const MOST_OTHERS: usize = 8;
@@ -71,6 +72,7 @@ pub struct JobTemplate {
     text: String,
     edits: Vec<(usize, String)>,
     has_names: bool,
+    first_line: Option<String>,
 }
 
 impl JobTemplate {
@@ -89,6 +91,17 @@ impl JobTemplate {
         let found = log.map(|log| LogNames::read(kind, log)).transpose()?;
         let mut page = JobTemplate::empty();
         page.has_names = found.as_ref().is_none_or(|found| found.unnamed.is_none());
+        page.first_line = found.as_ref().and_then(|found| {
+            let is = found.first_line?;
+            Some(match is.is_names() {
+                true => format!(
+                    "{}; if it is a record, give its {} columns names in the header of [source], as the comment there has it",
+                    is.sentence(),
+                    found.columns.len()
+                ),
+                false => format!("{}; if it has the names of the columns, leave the header of [source] out, and use its names", is.sentence()),
+            })
+        });
         page.head(kind, file);
         page.source(kind, path, found.as_ref());
         let columns = NamedColumns::of(kind, found.as_ref());
@@ -107,8 +120,13 @@ impl JobTemplate {
         self.has_names
     }
 
+    /// Says what the first line of separated text was taken for, and how to state the other; `None` of other logs.
+    pub fn first_line(&self) -> Option<&str> {
+        self.first_line.as_deref()
+    }
+
     fn empty() -> JobTemplate {
-        JobTemplate { text: String::new(), edits: Vec::new(), has_names: true }
+        JobTemplate { text: String::new(), edits: Vec::new(), has_names: true, first_line: None }
     }
 
     /// Returns the lines to edit, each with what it decides.
@@ -185,8 +203,10 @@ impl JobTemplate {
                 if found.is_some_and(|found| found.has_comments) {
                     self.line("comment = \"#\"                            # a line that begins with it is no record");
                 }
-                if let Some((found, unnamed)) = found.zip(unnamed) {
-                    self.unnamed(found, unnamed);
+                match (found, unnamed) {
+                    (Some(found), Some(unnamed)) => self.unnamed(found, unnamed),
+                    (Some(found), None) => self.named(found),
+                    (None, _) => {}
                 }
                 let time = found.map_or(Some("time"), |found| found.first(names::TIME));
                 let format = if kind == LogKind::Events { "rfc3339" } else { "%Y-%m-%d %H:%M:%S" };
@@ -217,6 +237,27 @@ impl JobTemplate {
         );
     }
 
+    /// Writes how to name the columns of a log whose first line was taken for names and is none.
+    fn named(&mut self, found: &LogNames) {
+        let Some(is) = found.first_line else { return };
+        let comment = "# The first line was taken for the names of the columns. If it is a record, name them in their order:";
+        match is {
+            FirstLineIs::NamesByDefault => {
+                self.edit(
+                    "the names of the columns: whether the first line has them, or is a record",
+                    comment,
+                );
+            }
+            _ => self.line(comment),
+        }
+        let names: Vec<String> = (0..found.columns.len()).map(|place| quoted(&column(place))).collect();
+        for (at, names) in names.chunks(6).enumerate() {
+            let (open, end) =
+                (if at == 0 { "header = [" } else { "    " }, (at + 1) * 6 >= found.columns.len());
+            self.line(&format!("# {open}{}{}", names.join(", "), if end { "]" } else { "," }));
+        }
+    }
+
     /// Writes the marks and the columns of a log that has no line of names.
     fn unnamed(&mut self, found: &LogNames, unnamed: &UnnamedColumns) {
         if found.delimiter == '\t' && !unnamed.has_quotes {
@@ -224,7 +265,8 @@ impl JobTemplate {
                 "quote = \"\"                               # a mark of quotation is a character like others",
             );
         }
-        self.line("# The file has no line of names: name the columns here, in their order, and below.");
+        self.line("# The first line was taken for a record: name the columns here, in their order, and below. If it has their");
+        self.line("# names, leave the header out, and use them below.");
         let names: Vec<String> = found.columns.iter().map(|name| quoted(name)).collect();
         let lines: Vec<String> = names.chunks(6).map(|names| names.join(", ")).collect();
         let list = match &lines[..] {

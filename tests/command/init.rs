@@ -101,6 +101,11 @@ fn each_log_has_a_job_that_runs_as_it_is_written() {
             edits,
             "{page}"
         );
+        // Separated text alone may have names or none.
+        let said = page.lines().nth(1).unwrap();
+        let is_said = said
+            .starts_with("the first line was taken for the names of the columns, since it has a usual name");
+        assert_eq!(is_said, kind == "orders", "{page}");
 
         for command in [&["check", &job, "--sample", "2000"][..], &["plan", &job]] {
             let (code, page, error) = within(&place, command);
@@ -197,6 +202,48 @@ fn a_log_without_names_has_a_job_that_runs() {
         assert_eq!(within(&place, &["ledger", "init", &ledger, "--config", job]).0, 0);
         assert_eq!(within(&place, &["replay", job]).0, 0);
     }
+}
+
+// Refutes a first record of plain words that becomes the names of the columns, or is left out.
+#[test]
+fn a_first_record_of_words_is_counted() {
+    let place = Directory::new("init-words");
+    let line =
+        |number: usize| format!("u{},{},{}\n", ["a", "b", "c"][number % 3], ["x", "y"][number % 2], "web");
+    fs::write(place.join("log.csv"), (0..60).map(line).collect::<String>()).unwrap();
+    let (code, page, error) = within(&place, &["init", "--from", "orders", "log.csv"]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(
+        page.lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("the first line was taken for a record, since it has values that come again"),
+        "{page}"
+    );
+    assert!(
+        page.contains("; if it has the names of the columns, leave the header of [source] out, and use its"),
+        "{page}"
+    );
+    let (code, page, error) = within(&place, &["check", "orders.toml", "--sample", "all"]);
+    assert!(code == 0 && page.contains("fields in 60 records"), "{page}{error}");
+    // Where nothing speaks for either, it is a line to look at.
+    fs::write(place.join("log.csv"), "one,two\nthree,four\n").unwrap();
+    let (code, page, _) = within(&place, &["init", "--from", "orders", "log.csv", "--out", "other.toml"]);
+    assert!(
+        code == 0
+            && page.contains(
+                "but nothing in the log speaks for that or against it; if it is a record, give its 2 columns"
+            ),
+        "{page}"
+    );
+    let text = fs::read_to_string(place.join("other.toml")).unwrap();
+    let at = text.lines().position(|line| line == "# header = [\"column_1\", \"column_2\"]").unwrap();
+    assert!(
+        page.contains(&format!(
+            "  other.toml:{at}: the names of the columns: whether the first line has them, or is a record\n"
+        )),
+        "{page}"
+    );
 }
 
 // Refutes a job file that is lost, and half a file that is left.

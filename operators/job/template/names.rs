@@ -125,6 +125,45 @@ pub(super) struct LogNames {
     pub(super) has_comments: bool,
     /// The form of the records, where no line names the columns and their names are made up.
     pub(super) unnamed: Option<UnnamedColumns>,
+    /// What the first line of separated text was taken for; `None` of other logs.
+    pub(super) first_line: Option<FirstLineIs>,
+}
+
+/// What the first line of separated text is taken for, by what speaks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstLineIs {
+    /// Names: one of them is usual, or is no value of the kind that its column has.
+    Names,
+    /// Names, for nothing speaks for a record.
+    NamesByDefault,
+    /// A record: a number, a time, an address or nothing stands in the place of a name.
+    RecordByValue,
+    /// A record: more of its words come again in their columns, or twice in it, than speak for names.
+    RecordByWords,
+}
+
+impl FirstLineIs {
+    pub(super) fn is_names(self) -> bool {
+        matches!(self, FirstLineIs::Names | FirstLineIs::NamesByDefault)
+    }
+
+    /// Says what the line was taken for and why.
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            FirstLineIs::Names => {
+                "the first line was taken for the names of the columns, since it has a usual name, or a word above numbers or times"
+            }
+            FirstLineIs::NamesByDefault => {
+                "the first line was taken for the names of the columns, but nothing in the log speaks for that or against it"
+            }
+            FirstLineIs::RecordByValue => {
+                "the first line was taken for a record, since it has a number, a time, an address or nothing in the place of a name"
+            }
+            FirstLineIs::RecordByWords => {
+                "the first line was taken for a record, since it has values that come again, or are formed like those below it"
+            }
+        }
+    }
 }
 
 /// The form of a log whose columns have no names in it: nothing but kinds of values, and places.
@@ -139,8 +178,12 @@ pub(super) struct UnnamedColumns {
     pub(super) numbers: Vec<usize>,
 }
 
-/// The most records that are read of a log without names.
-const MOST_RECORDS: usize = 20;
+/// The records at the start of a log by whose values the kinds of its columns are found.
+const KINDS_OF: usize = 20;
+
+/// The most records that are read, in which the words of the first line may come again; and the most bytes of them.
+const MOST_RECORDS: usize = 1_000;
+const MOST_BYTES: usize = 4 << 20;
 
 /// The marks that may stand between columns, the likeliest first.
 const MARKS: [char; 4] = ['\t', ',', ';', '|'];
@@ -148,7 +191,7 @@ const MARKS: [char; 4] = ['\t', ',', ';', '|'];
 /// The longest line of names, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The most lines before the names of a log of Zeek.
+/// The most lines before the names of a log of Zeek, and of comments and nothing before the first record of another log.
 const MOST_LINES: usize = 100;
 
 impl LogNames {
@@ -159,7 +202,8 @@ impl LogNames {
             // Its fields have no names in the file.
             LogKind::AccessLog => {
                 source.fill_buf()?;
-                Ok(LogNames { columns: Vec::new(), delimiter: ' ', has_comments: false, unnamed: None })
+                let (columns, delimiter) = (Vec::new(), ' ');
+                Ok(LogNames { columns, delimiter, has_comments: false, unnamed: None, first_line: None })
             }
             LogKind::Events => {
                 let lines = first_lines(&mut source)?;
@@ -174,7 +218,8 @@ impl LogNames {
                 };
                 let mut columns = Vec::new();
                 leaves(&object, "", 0, &mut columns);
-                Ok(LogNames { columns, delimiter: ',', has_comments: false, unnamed: None })
+                let delimiter = ',';
+                Ok(LogNames { columns, delimiter, has_comments: false, unnamed: None, first_line: None })
             }
             LogKind::Orders => {
                 let lines = first_lines(&mut source)?;
@@ -188,7 +233,9 @@ impl LogNames {
                 let splits = [',', ';', '\t', '|'].map(|mark| (split(line, mark), mark));
                 let widest = splits.into_iter().rev().max_by_key(|(names, _)| names.len());
                 let (columns, delimiter) = widest.unwrap_or_default();
-                Ok(LogNames { columns, delimiter, has_comments: lines.has_comments, unnamed: None })
+                let first_line = Some(lines.first_line()).filter(|is| is.is_names());
+                let has_comments = lines.has_comments;
+                Ok(LogNames { columns, delimiter, has_comments, unnamed: None, first_line })
             }
             LogKind::Zeek => zeek(&mut source),
         }
@@ -220,20 +267,25 @@ struct FirstLines {
 
 fn first_lines(source: &mut impl BufRead) -> io::Result<FirstLines> {
     let mut lines = FirstLines { has_comments: false, records: Vec::new() };
-    let mut passed = 0;
-    while lines.records.len() < MOST_RECORDS && passed < MOST_LINES {
+    let (mut passed, mut bytes) = (0, 0);
+    while lines.records.len() < MOST_RECORDS && passed < MOST_LINES && bytes < MOST_BYTES {
         let line = match next_line(source) {
             // A later line is for the run to read.
             Err(error) if lines.records.is_empty() => return Err(error),
             Err(_) | Ok(None) => break,
             Ok(Some(line)) => line,
         };
-        passed += 1;
         let line = line.trim_start_matches('\u{feff}');
         match line.as_bytes() {
-            [] => {}
-            [b'#', ..] if lines.records.is_empty() => lines.has_comments = true,
-            _ => lines.records.push(line.to_owned()),
+            [] => passed += 1,
+            [b'#', ..] if lines.records.is_empty() => {
+                passed += 1;
+                lines.has_comments = true;
+            }
+            _ => {
+                bytes += line.len();
+                lines.records.push(line.to_owned());
+            }
         }
     }
     if lines.records.is_empty() {
@@ -246,7 +298,8 @@ impl FirstLines {
     /// Returns the mark between columns: the first one that cuts all lines into equally many, and otherwise the one that
     /// cuts the first line into the most.
     fn delimiter(&self) -> char {
-        let counts = |mark: char| self.records.iter().map(move |line| cells_of(line, mark).len());
+        let counts =
+            |mark: char| self.records.iter().take(KINDS_OF).map(move |line| cells_of(line, mark).len());
         let is_even = |mark: &char| {
             let first = counts(*mark).next().unwrap_or_default();
             first > 1 && counts(*mark).all(|count| count == first)
@@ -255,20 +308,56 @@ impl FirstLines {
         MARKS.into_iter().find(is_even).or_else(widest).unwrap_or(',')
     }
 
-    /// Returns the columns of a log whose first line is a record: one of its fields is empty, a number, a time or an address,
-    /// where a name would stand. `None` for a line of names, and for one without columns.
+    /// Returns what the first line is.
+    fn first_line(&self) -> FirstLineIs {
+        let delimiter = self.delimiter();
+        let mut lines = self.records.iter();
+        let Some(line) = lines.next() else { return FirstLineIs::NamesByDefault };
+        let first = cells_of(line, delimiter);
+        if first.iter().any(|cell| is_value(cell)) {
+            return FirstLineIs::RecordByValue;
+        }
+        // A file that was put together of several has its line of names several times.
+        let rows: Vec<Vec<String>> =
+            lines.filter(|other| *other != line).map(|line| cells_of(line, delimiter)).collect();
+        let below = |column: usize| {
+            rows.iter()
+                .filter_map(move |row| row.get(column))
+                .map(|cell| cell.trim())
+                .filter(|cell| !cell.is_empty())
+        };
+        let (mut of_names, mut of_record) = (0, 0);
+        for (column, cell) in first.iter().enumerate() {
+            let word = cell.trim();
+            let is_twice = first.iter().take(column).any(|other| other.trim() == word);
+            let is_numbered = word.bytes().any(|byte| byte.is_ascii_digit());
+            let form = form_of(word);
+            let has_its_form =
+                || below(column).count() > 1 && below(column).all(|cell| form_of(cell) == form);
+            if is_twice || below(column).any(|cell| cell == word) || (is_numbered && has_its_form()) {
+                of_record += 1;
+            }
+            let mut kinds = below(column).take(KINDS_OF).map(is_value).peekable();
+            let is_above_values = kinds.peek().is_some() && kinds.all(|is_value| is_value);
+            let is_usual = [PERSON, TIME, KINDS, GOODS, VALUE]
+                .iter()
+                .any(|usual| plain(word).is_some_and(|plain| usual.contains(&plain.as_str())));
+            of_names += usize::from(is_above_values || is_usual);
+        }
+        match (of_names, of_record) {
+            (names, record) if record > names => FirstLineIs::RecordByWords,
+            (0, _) => FirstLineIs::NamesByDefault,
+            _ => FirstLineIs::Names,
+        }
+    }
+
+    /// Returns the columns of a log whose first line is a record. `None` for a line of names, and for one without columns.
     fn unnamed(&self) -> Option<LogNames> {
         let delimiter = self.delimiter();
-        let rows: Vec<Vec<String>> = self.records.iter().map(|line| cells_of(line, delimiter)).collect();
-        let (first, width) = (rows.first()?, rows.first()?.len());
-        let is_value = |cell: &String| {
-            cell.trim().is_empty()
-                || cell.contains('@')
-                || cell.parse::<IpAddr>().is_ok()
-                || is_number(cell.replace(',', ".").trim_start_matches(['$', '€', '£']).as_bytes())
-                || USUAL_FORMATS.iter().any(|format| is_time_of(format, cell.as_bytes()))
-        };
-        if width < 2 || !first.iter().any(is_value) {
+        let records = self.records.iter().take(KINDS_OF);
+        let rows: Vec<Vec<String>> = records.map(|line| cells_of(line, delimiter)).collect();
+        let (width, first_line) = (rows.first()?.len(), self.first_line());
+        if width < 2 || first_line.is_names() {
             return None;
         }
         let cells = |column: usize| {
@@ -288,6 +377,7 @@ impl FirstLines {
             columns: (1..=width).map(|place| format!("column_{place}")).collect(),
             delimiter,
             has_comments: self.has_comments,
+            first_line: Some(first_line),
             unnamed: Some(UnnamedColumns {
                 has_quotes: self.records.iter().any(|line| is_quoted(line, delimiter)),
                 time,
@@ -296,6 +386,32 @@ impl FirstLines {
             }),
         })
     }
+}
+
+/// Returns true for what no column is named: nothing, a number, a time, or an address.
+fn is_value(cell: &str) -> bool {
+    cell.trim().is_empty()
+        || cell.contains('@')
+        || cell.parse::<IpAddr>().is_ok()
+        || is_number(cell.replace(',', ".").trim_start_matches(['$', '€', '£']).as_bytes())
+        || USUAL_FORMATS.iter().any(|format| is_time_of(format, cell.as_bytes()))
+}
+
+/// Returns the form of a word: a letter for each run of letters, a zero for each run of digits, and other characters as
+/// they are.
+fn form_of(word: &str) -> String {
+    let mut form = String::new();
+    for letter in word.chars() {
+        let of = match letter {
+            letter if letter.is_alphabetic() => 'a',
+            letter if letter.is_ascii_digit() => '0',
+            letter => letter,
+        };
+        if !(form.ends_with(of) && matches!(of, 'a' | '0')) {
+            form.push(of);
+        }
+    }
+    form
 }
 
 /// Returns true if a field of the line begins with a mark of quotation.
@@ -381,7 +497,8 @@ fn zeek(source: &mut impl BufRead) -> io::Result<LogNames> {
         if lacks {
             return Err(unlike("its line #fields is not that of a conn.log"));
         }
-        return Ok(LogNames { columns, delimiter: '\t', has_comments: true, unnamed: None });
+        let delimiter = '\t';
+        return Ok(LogNames { columns, delimiter, has_comments: true, unnamed: None, first_line: None });
     }
     Err(unlike("no line #fields comes before its first record"))
 }

@@ -144,6 +144,76 @@ fn a_log_without_names_has_numbered_columns() {
     assert!(job.privacy.privacy_unit.person_identity().unwrap().contains("customer"));
 }
 
+// Refutes a record of plain words that is taken for names, a line of names that is taken for a record, and a job file that does
+// not say which it was and how to state the other.
+#[test]
+fn a_first_line_of_words_is_said_to_be_names_or_a_record() {
+    let rows = |row: &dyn Fn(usize) -> String| (0..60).map(row).collect::<String>();
+    let towns = ["berlin", "paris", "rome"];
+    let words =
+        rows(&|number| format!("{},{},open\n", ["ann", "ben", "eve"][number * 7 % 3], towns[number % 3]));
+    let all_other = rows(&|number| {
+        let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+        let word = [letter(number), letter(number / 26), letter(number * 3)];
+        let word: String = word.iter().collect();
+        format!("{word}x,{word}y\n")
+    });
+    let late = format!("tim,oslo,shut\n{}tim,oslo,shut,\n", words.repeat(5));
+    for (text, is_names, is_edited, why) in [
+        // Plain words that come again.
+        (words.clone(), false, true, "come again, or are formed like"),
+        // Of those that come again far below.
+        (late, false, true, "come again, or are formed like"),
+        // Ids of one form.
+        (rows(&|number| format!("u{number};p{}{number}\n", number * 3)), false, true, "formed like"),
+        // A word above numbers in one column, and two that come again.
+        (
+            format!("ann,berlin,none\n{}", rows(&|number| format!("ann,berlin,{number}\n"))),
+            false,
+            true,
+            "come again",
+        ),
+        // Names above the same words.
+        (format!("customer,city,state\n{words}"), true, false, "a usual name"),
+        (format!("name,town,what\n{words}"), true, true, "nothing in the log speaks for that"),
+        // Several files with their names.
+        (format!("name,town,what\n{words}name,town,what\n{words}"), true, true, "nothing in the log"),
+        (format!("who,count\n{}", rows(&|number| format!("who,{number}\n"))), true, false, "above numbers"),
+        (all_other, true, true, "nothing in the log speaks"),
+        ("name,town\n".to_owned(), true, true, "nothing in the log speaks"),
+    ] {
+        let log = WrittenLog::new("words", &text);
+        let (template, job) = log.job(LogKind::Orders);
+        let page = template.text();
+        let first: String = text.chars().take(60).collect();
+        assert_eq!(template.has_names(), is_names, "{first}\n{page}");
+        let said = template.first_line().unwrap();
+        assert!(said.contains(why) && said.contains("header"), "{first}: {said}");
+        assert!(said.starts_with("the first line was taken for "), "{said}");
+        let of_names =
+            template.edits().iter().filter(|(_, what)| what.starts_with("the names of the columns"));
+        assert_eq!(of_names.count(), usize::from(is_edited), "{first}: {:?}", template.edits());
+        // The other reading is a job, too.
+        let other: Vec<&str> = match is_names {
+            true => page
+                .lines()
+                .map(|line| if line.starts_with("# header = [") { &line[2..] } else { line })
+                .collect(),
+            false => page.lines().filter(|line| !line.starts_with("header = [")).collect(),
+        };
+        let person = match (is_names, &job.privacy.privacy_unit.person_identity()) {
+            (true, Some(identity)) => identity.split('"').nth(1).unwrap().to_owned(),
+            _ => "column_1".to_owned(),
+        };
+        let other = other.join("\n").replace(&format!("{{ field = \"{person}\""), "{ field = \"column_1\"");
+        let other = other.lines().filter(|line| !line.starts_with("# person")).collect::<Vec<_>>().join("\n");
+        let other = other.replace("by = \"city\"", "by = \"column_2\"");
+        assert!(Job::parse("job.toml", &other).is_ok(), "{other}");
+    }
+    let log = WrittenLog::new("object", "{\"user\":\"a\",\"kind\":\"b\"}\n");
+    assert_eq!(log.template(LogKind::Events).unwrap().first_line(), None);
+}
+
 // Refutes a value that reaches a job file: of a file without names the first line is a record.
 #[test]
 fn nothing_of_a_record_is_written() {
