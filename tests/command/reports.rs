@@ -167,7 +167,7 @@ fn a_report_states_the_cap_of_the_ledger() {
     ];
     let (code, said, error) = discreet(&amend);
     assert_eq!(code, 0, "{error}");
-    let (_, raised) = said.trim().split_once(", and is ").unwrap();
+    let (_, raised) = said.lines().next().unwrap().split_once(", and is ").unwrap();
     assert!(said.contains(&format!("was {former}, ")) && former != raised, "{said} {former}");
     assert_eq!(replay(), raised);
     let (code, _, error) = discreet(&["run", &job, "--out", &path("live.jsonl"), "--report", &report]);
