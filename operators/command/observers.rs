@@ -12,7 +12,7 @@ use discreet::accounting::Promise;
 use discreet::job::config::RecordFormat;
 use discreet::job::plan::{Planned, PlannedKeys};
 use discreet::job::{FormerListener, Job, OpenedListener, Progress, ReleaseListener, Survey};
-use discreet::time::in_words;
+use discreet::time::{Zone, in_words};
 use discreet::watch::{Heading, ReleaseNotes, Report, StatedRange};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -189,6 +189,7 @@ pub(super) fn heading(job: &Job, demo: bool) -> Heading {
         account: account.name().to_string(),
         budget: account.cap().to_string(),
         made: format!("{:.0}", jiff::Timestamp::now()),
+        zone: Some(job.source.zone.clone()).filter(|zone| *zone != Zone::utc()),
         demo,
         releases: notes(job),
     }

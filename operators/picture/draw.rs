@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
+use crate::time::{Zone, known};
 
 /// A drawing without its frame.
 #[derive(Clone, Debug, Default)]
@@ -389,33 +390,72 @@ fn civil(time: i64) -> Option<DateTime> {
     Some(TimeZone::UTC.to_datetime(Timestamp::from_microsecond(time).ok()?))
 }
 
-/// A time in words: the date alone at midnight.
-pub(crate) fn dated(time: i64) -> String {
-    match civil(time) {
-        None => "a time without a name".to_owned(),
-        Some(moment) if moment.time() == jiff::civil::Time::midnight() => {
-            moment.strftime("%Y-%m-%d").to_string()
-        }
-        Some(moment) if moment.subsec_nanosecond() == 0 && moment.second() == 0 => {
-            moment.strftime("%Y-%m-%d %H:%M").to_string()
-        }
-        Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S%.f").to_string(),
-    }
+/// The dates of a zone, in words.
+#[derive(Clone, Debug)]
+pub(crate) struct Dates {
+    rules: TimeZone,
+    /// The name of the zone, if it is another one than UTC.
+    zone: Option<String>,
 }
 
-/// A time span in words: a whole day or month by its own name.
-pub(crate) fn spanned(start: Option<i64>, end: Option<i64>) -> String {
-    let (Some(start), Some(end)) = (start, end) else { return "a window without a name".to_owned() };
-    if let (Some(from), Some(to)) = (civil(start), civil(end))
-        && from.time() == jiff::civil::Time::midnight()
-    {
-        let after = |span: Span| from.checked_add(span).ok() == Some(to);
-        if after(1.day()) {
-            return dated(start);
-        }
-        if after(1.month()) && from.day() == 1 {
-            return from.strftime("%B %Y").to_string();
-        }
+impl Dates {
+    /// The dates of UTC.
+    pub(crate) fn utc() -> Dates {
+        Dates { rules: TimeZone::UTC, zone: None }
     }
-    format!("{} to {}", dated(start), dated(end))
+
+    /// The dates of a zone; of UTC without one.
+    pub(crate) fn of(zone: Option<&Zone>) -> Dates {
+        let local = zone.filter(|zone| **zone != Zone::utc());
+        let known = local.and_then(|zone| known(zone.name()).ok());
+        known.map_or_else(Dates::utc, |(zone, rules)| Dates { rules, zone: Some(zone.name().to_owned()) })
+    }
+
+    /// The name of the zone, if it is another one than UTC.
+    pub(crate) fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
+    }
+
+    fn civil(&self, time: i64) -> Option<DateTime> {
+        Some(self.rules.to_datetime(Timestamp::from_microsecond(time).ok()?))
+    }
+
+    /// The offset of local time from UTC where the zone is another one: a local time may occur twice.
+    fn offset(&self, time: i64) -> String {
+        let moment = Timestamp::from_microsecond(time).ok().filter(|_| self.zone.is_some());
+        let zoned = moment.map(|moment| moment.to_zoned(self.rules.clone()));
+        zoned.map_or(String::new(), |zoned| zoned.strftime(" %:z").to_string())
+    }
+
+    /// A time in words: the date alone at midnight.
+    pub(crate) fn dated(&self, time: i64) -> String {
+        let form = match self.civil(time) {
+            None => return "a time without a name".to_owned(),
+            Some(moment) if moment.time() == jiff::civil::Time::midnight() => {
+                return moment.strftime("%Y-%m-%d").to_string();
+            }
+            Some(moment) if moment.subsec_nanosecond() == 0 && moment.second() == 0 => {
+                moment.strftime("%Y-%m-%d %H:%M").to_string()
+            }
+            Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S%.f").to_string(),
+        };
+        form + &self.offset(time)
+    }
+
+    /// A time span in words: a whole day or month by its own name.
+    pub(crate) fn spanned(&self, start: Option<i64>, end: Option<i64>) -> String {
+        let (Some(start), Some(end)) = (start, end) else { return "a window without a name".to_owned() };
+        if let (Some(from), Some(to)) = (self.civil(start), self.civil(end))
+            && from.time() == jiff::civil::Time::midnight()
+        {
+            let after = |span: Span| from.checked_add(span).ok() == Some(to);
+            if after(1.day()) {
+                return self.dated(start);
+            }
+            if after(1.month()) && from.day() == 1 {
+                return from.strftime("%B %Y").to_string();
+            }
+        }
+        format!("{} to {}", self.dated(start), self.dated(end))
+    }
 }

@@ -6,8 +6,8 @@ mod style;
 mod tests;
 
 pub(crate) use draw::{
-    AxisRange, Drawing, Scale, capitalized, counted, dated, escape, grouped, named, numbers, percent, px,
-    said, short, spanned, times,
+    AxisRange, Dates, Drawing, Scale, capitalized, counted, escape, grouped, named, numbers, percent, px,
+    said, short, times,
 };
 pub(crate) use style::page_style;
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{escape, grouped, numbers, percent, said, short, spanned, times};
-use crate::time::at;
+use super::{Dates, escape, grouped, numbers, percent, said, short, times};
+use crate::time::{Zone, at};
 
 #[test]
 fn numbers_and_texts_are_said_plainly() {
@@ -21,11 +21,35 @@ fn numbers_and_texts_are_said_plainly() {
         ("abcdef".into(), "abcde…".into(), "日…".into())
     );
     assert_eq!(escape("<a href='x'>&\n"), "&lt;a href=&#39;x&#39;&gt;&amp;\u{fffd}");
-    let span = |start: &str, end: &str| spanned(at(start).ok(), at(end).ok());
+    let span = |start: &str, end: &str| Dates::utc().spanned(at(start).ok(), at(end).ok());
     assert_eq!(span("2026-11-01", "2026-11-02"), "2026-11-01");
     assert_eq!(span("2024-02-01", "2024-03-01"), "February 2024");
     assert_eq!(span("2026-11-01T00:10:00Z", "2026-11-01T00:20:00Z"), "2026-11-01 00:10 to 2026-11-01 00:20");
-    assert_eq!(spanned(Some(0), None), "a window without a name");
+    assert_eq!(Dates::utc().spanned(Some(0), None), "a window without a name");
+}
+
+// Refutes a local day that is named by the date of its beginning in UTC, one of 23 or 25 hours that is none, and a local time that
+// occurs twice and has one name.
+#[test]
+fn dates_are_those_of_the_zone() {
+    let zone = Zone::named("Europe/Berlin").unwrap();
+    let dates = Dates::of(Some(&zone));
+    let span = |start: &str, end: &str| dates.spanned(at(start).ok(), at(end).ok());
+    assert_eq!(dates.zone(), Some("Europe/Berlin"));
+    assert_eq!(span("2026-01-31T23:00:00Z", "2026-02-01T23:00:00Z"), "2026-02-01");
+    assert_eq!(span("2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"), "2026-03-29");
+    assert_eq!(span("2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"), "2026-10-25");
+    assert_eq!(span("2026-02-28T23:00:00Z", "2026-03-31T22:00:00Z"), "March 2026");
+    assert_eq!(
+        span("2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"),
+        "2026-10-25 02:00 +02:00 to 2026-10-25 02:00 +01:00"
+    );
+    for utc in [Dates::of(None), Dates::of(Some(&Zone::utc()))] {
+        assert_eq!(
+            (utc.zone(), utc.dated(at("2026-01-31T23:00:00Z").unwrap())),
+            (None, "2026-01-31 23:00".to_owned())
+        );
+    }
 }
 
 #[test]

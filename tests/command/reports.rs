@@ -189,6 +189,31 @@ fn head(report: &str) -> String {
     after.split_once("</dd>").unwrap().0.to_owned()
 }
 
+// Refutes a local day that a report dates in UTC, and a table or a line that does not have UTC.
+#[test]
+fn a_report_dates_windows_in_the_zone_of_the_job() {
+    let place = Directory::new("local-days");
+    let path = |name: &str| place.at(name).to_str().unwrap().to_owned();
+    let (job, report) = (path("job.toml"), path("report.html"));
+    let local = JOB
+        .replace("seed = 3", "seed = 3\nzone = \"Europe/Berlin\"")
+        .replace("2026-01-01T00:00:00Z", "2025-12-31T23:00:00Z")
+        .replace("2026-01-02T00:00:00Z", "2026-01-02T23:00:00Z")
+        .replace("every = \"12 hours\"", "every = \"1 day\"");
+    place.write("job.toml", local);
+    assert_eq!(discreet(&["ledger", "init", &path("shop.ledger"), "--config", &job]).0, 0);
+    let (code, _, error) = discreet(&["replay", &job, "--out", &path("out.csv"), "--report", &report]);
+    assert_eq!(code, 0, "{error}");
+    let (page, table) = (fs::read_to_string(&report).unwrap(), fs::read_to_string(path("out.csv")).unwrap());
+    for words in [
+        "<dt>Dates</dt><dd>of Europe/Berlin; axes and lines are in UTC</dd>",
+        "<time datetime=\"2025-12-31T23:00:00Z\">2026-01-01</time> to <time datetime=\"2026-01-02T23:00:00Z\">2026-01-03</time>, Europe/Berlin",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(table.contains("2025-12-31T23:00:00Z,2026-01-01T23:00:00Z"), "{table}");
+}
+
 // Refutes a table of an earlier version whose columns change within it, one that is refused, a new one without the columns, and
 // a notice where there is nothing to say.
 #[test]

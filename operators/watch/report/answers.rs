@@ -7,7 +7,7 @@ use super::charts::{self, small_badge};
 use super::model::{ChartPoint, ReleaseSeries, Track, TrackLevel};
 use super::page::{HtmlPage, SLIM, WIDTH};
 use crate::mechanisms::release_line::AnswerLine;
-use crate::picture::{Drawing, capitalized, counted, escape, grouped, spanned};
+use crate::picture::{Dates, Drawing, capitalized, counted, escape, grouped};
 use crate::time::at;
 
 /// The most answers of a table: browsers take long to lay out more.
@@ -89,8 +89,9 @@ impl ReportedAnswers {
     }
 
     /// The pictures of each analyst.
-    pub(super) fn charts(&self) -> Vec<(&str, Vec<AnswerChart>)> {
-        let drawn = self.by_analyst().into_iter().map(|(analyst, answers)| (analyst, charts_of(&answers)));
+    pub(super) fn charts(&self, dates: &Dates) -> Vec<(&str, Vec<AnswerChart>)> {
+        let charts = |(analyst, answers): (_, Vec<_>)| (analyst, charts_of(&answers, dates));
+        let drawn = self.by_analyst().into_iter().map(charts);
         drawn.filter(|(_, charts)| !charts.is_empty()).collect()
     }
 }
@@ -136,14 +137,14 @@ impl ReportedAnswer {
     }
 
     /// The window whose records were counted, in words.
-    fn window_words(&self) -> String {
+    fn window_words(&self, dates: &Dates) -> String {
         let [start, end] = self.window.each_ref().map(|text| at(text).ok());
-        spanned(start, end)
+        dates.spanned(start, end)
     }
 }
 
 /// The pictures of the answers of an analyst: numbers of one unit together, where there are several.
-fn charts_of(answers: &[&ReportedAnswer]) -> Vec<AnswerChart> {
+fn charts_of(answers: &[&ReportedAnswer], dates: &Dates) -> Vec<AnswerChart> {
     let mut units: Vec<(&str, Vec<(&ReportedAnswer, ChartPoint)>)> = Vec::new();
     for answer in answers {
         let Some(point) = answer.point else { continue };
@@ -154,15 +155,15 @@ fn charts_of(answers: &[&ReportedAnswer]) -> Vec<AnswerChart> {
         }
     }
     units.retain(|(_, alike)| alike.len() > 1);
-    units.iter().map(|(unit, alike)| AnswerChart::of(unit, alike)).collect()
+    units.iter().map(|(unit, alike)| AnswerChart::of(unit, alike, dates)).collect()
 }
 
 impl AnswerChart {
-    fn of(unit: &str, answers: &[(&ReportedAnswer, ChartPoint)]) -> AnswerChart {
+    fn of(unit: &str, answers: &[(&ReportedAnswer, ChartPoint)], dates: &Dates) -> AnswerChart {
         let earlier = answers.len().saturating_sub(BARS);
         let drawn = answers.get(earlier..).unwrap_or_default();
         let plain: Vec<String> = drawn.iter().map(|(answer, _)| answer.parts().1.to_owned()).collect();
-        let dated = named_apart(&plain, |at| drawn.get(at).map(|(answer, _)| answer.window_words()));
+        let dated = named_apart(&plain, |at| drawn.get(at).map(|(answer, _)| answer.window_words(dates)));
         let names = named_apart(&dated, |at| drawn.get(at).map(|(answer, _)| answer.id.clone()));
         let track = |(name, (_, point)): (String, &(&ReportedAnswer, ChartPoint))| Track {
             key: Some(name),
@@ -225,7 +226,7 @@ impl HtmlPage<'_> {
              records that count with certainty.</p>",
             escape(&paid)
         );
-        let charts = answers.charts();
+        let charts = answers.charts(&self.dates);
         if !charts.is_empty() {
             let demo = self.heading.demo;
             self.both(

@@ -8,7 +8,7 @@ use super::timeline::ruler;
 use crate::accounting::Interval;
 use crate::ledger::Outlook;
 use crate::mechanisms::release_line::CellLine;
-use crate::picture::{Drawing, Scale, counted, dated, grouped, percent, said, spanned};
+use crate::picture::{Dates, Drawing, Scale, counted, grouped, percent, said};
 
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;
@@ -141,11 +141,11 @@ pub(super) fn once(budget: &BudgetHistory) -> Option<String> {
 }
 
 /// The forecast at the present pace, in words.
-pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
+pub(super) fn outlook(budget: &BudgetHistory, dates: &Dates) -> Option<String> {
     let forecast = budget.forecast.as_ref()?;
     let is_charged = budget.spent.iter().any(|(_, part)| *part > 0.0) || budget.before > 0.0;
     let more = counted(usize::try_from(forecast.windows()).unwrap_or(usize::MAX), "more window");
-    let until = forecast.last_closes().map(|last| format!("; the last of them closes {}", dated(last)));
+    let until = forecast.last_closes().map(|last| format!("; the last of them closes {}", dates.dated(last)));
     let until = until.unwrap_or_default();
     Some(match forecast.outlook() {
         // Answers and windows without an end were paid for, and none is to come.
@@ -156,7 +156,7 @@ pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
         Outlook::Holds => format!("The budget holds all windows that are to come, {more}{until}."),
         Outlook::Refused { pace, window } => {
             let name = forecast.paces().get(*pace).map_or("a release", |pace| pace.release.as_str());
-            let window = spanned(Some(window.start()), Some(window.end()));
+            let window = dates.spanned(Some(window.start()), Some(window.end()));
             let (fits, first) = match forecast.windows() {
                 0 => ("At this pace no more window fits".to_owned(), "the next one that is refused"),
                 1 => (format!("At this pace {more} fits"), "the first that is refused"),
@@ -169,7 +169,7 @@ pub(super) fn outlook(budget: &BudgetHistory) -> Option<String> {
 }
 
 /// The windows without an answer, in words; neighbours with the same outcome share a sentence.
-pub(super) fn gone(model: &Model) -> Vec<String> {
+pub(super) fn gone(model: &Model, dates: &Dates) -> Vec<String> {
     let mut words = Vec::new();
     for series in &model.releases {
         let mut windows: Vec<&ReportedWindow> = series.windows.iter().collect();
@@ -181,9 +181,9 @@ pub(super) fn gone(model: &Model) -> Vec<String> {
             let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
             let name = &series.name;
             let (subject, were, their) = match run.len() {
-                1 => (format!("{name} of {}", spanned(first.start, first.end)), "was", "its"),
+                1 => (format!("{name} of {}", dates.spanned(first.start, first.end)), "was", "its"),
                 count => {
-                    let when = spanned(first.start, last.end);
+                    let when = dates.spanned(first.start, last.end);
                     (format!("{name}, {} from {when},", counted(count, "window")), "were", "their")
                 }
             };

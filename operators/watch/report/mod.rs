@@ -21,7 +21,8 @@ pub(super) use page::PagePart;
 
 use crate::accounting::PrivacyCost;
 use crate::gate::BudgetStatus;
-use crate::picture::has_mark;
+use crate::picture::{Dates, has_mark};
+use crate::time::Zone;
 
 /// The mark at the beginning of every page and picture.
 const MARK: &str = "discreet report";
@@ -42,6 +43,8 @@ pub struct Heading {
     pub budget: String,
     /// The time at which the page was made, in words.
     pub made: String,
+    /// The zone of the days of windows; UTC without one.
+    pub zone: Option<Zone>,
     /// True for a demonstration, which shows exact values: its report is not private.
     pub demo: bool,
     /// The words of the plan about the releases of the job, by their names.
@@ -79,6 +82,11 @@ pub struct StatedRange {
 }
 
 impl Heading {
+    /// The dates of the windows, in words.
+    fn dates(&self) -> Dates {
+        Dates::of(self.zone.as_ref())
+    }
+
     /// The names of the levels of a release, if the plan knows them.
     fn level_names(&self, release: &str) -> Option<&[String; 2]> {
         self.releases.get(release)?.levels.as_ref()

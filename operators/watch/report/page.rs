@@ -7,9 +7,8 @@ use super::charts::{legend, promised, small_badge};
 use super::model::{Model, NewestCovariances, NoiseNotes, ReleaseSeries, Track, TrackLevel};
 use super::timeline::{Timeline, panels};
 use super::{Heading, budget, charts, mark};
-use crate::picture::{
-    Drawing, capitalized, counted, dated, escape, grouped, named, page_style, px, said, spanned,
-};
+use crate::picture::{Dates, Drawing, capitalized, counted, escape, grouped, named, page_style, px, said};
+use crate::time::{at, in_utc};
 
 /// The width at which pictures are drawn for wide windows; browsers scale them.
 pub(super) const WIDTH: f64 = 1144.0;
@@ -23,6 +22,7 @@ const BESIDE: f64 = 540.0;
 /// A page as it is being written.
 pub(super) struct HtmlPage<'a> {
     pub(super) heading: &'a Heading,
+    pub(super) dates: Dates,
     pub(super) text: String,
     /// The number of pictures so far.
     pictures: usize,
@@ -41,7 +41,7 @@ pub(super) fn page(heading: &Heading, model: &Model) -> String {
 
 /// The page of these parts.
 pub(super) fn framed(heading: &Heading, parts: &[PagePart]) -> String {
-    let mut page = HtmlPage { heading, text: String::new(), pictures: 0 };
+    let mut page = HtmlPage { heading, dates: heading.dates(), text: String::new(), pictures: 0 };
     page.head();
     parts.iter().for_each(|(_, text)| page.text += text);
     page.text + "</main></body></html>\n"
@@ -49,9 +49,10 @@ pub(super) fn framed(heading: &Heading, parts: &[PagePart]) -> String {
 
 /// The parts of the page, in their order.
 pub(super) fn parts(heading: &Heading, model: &Model) -> Vec<PagePart> {
-    let mut parts = Vec::new();
+    let (mut parts, dates) = (Vec::new(), heading.dates());
     let mut add = |name: String, write: &dyn Fn(&mut HtmlPage<'_>)| {
-        let mut page = HtmlPage { heading, text: String::new(), pictures: parts.len() * PICTURES };
+        let (text, pictures) = (String::new(), parts.len() * PICTURES);
+        let mut page = HtmlPage { heading, dates: dates.clone(), text, pictures };
         write(&mut page);
         if !page.text.is_empty() {
             let text = format!("<div data-part=\"{}\">{}</div>", escape(&name), page.text);
@@ -103,6 +104,10 @@ impl HtmlPage<'_> {
         for (name, value) in [("Budget", &budget), ("Account", account), ("Made", made)] {
             self.text += &format!("<div><dt>{name}</dt><dd>{}</dd></div>", escape(value));
         }
+        if let Some(zone) = self.dates.zone() {
+            let zone = escape(zone);
+            self.text += &format!("<div><dt>Dates</dt><dd>of {zone}; axes and lines are in UTC</dd></div>");
+        }
         self.text += "</dl></header>";
     }
 
@@ -128,9 +133,10 @@ impl HtmlPage<'_> {
         let ends = series.windows.iter().filter_map(|window| window.end).max();
         let when = match (starts, ends) {
             (Some(start), Some(end)) if series.windows.len() > 1 => {
-                format!("{} to {}, UTC", dated(start), dated(end))
+                let zone = self.dates.zone().unwrap_or("UTC");
+                format!("{} to {}, {}", self.time(start), self.time(end), escape(zone))
             }
-            (start, end) => spanned(start, end),
+            (start, end) => self.span(start, end),
         };
         let keys: String = [(false, "key"), (true, "total")]
             .map(|(rollup, noun)| {
@@ -148,7 +154,7 @@ impl HtmlPage<'_> {
         self.text += &format!(
             "<section><h2>{}</h2><p class=\"sub\">{windows}{keys}: {}{}</p>",
             escape(&series.name),
-            escape(&when),
+            when,
             escape(&total)
         );
         if series.tracks.is_empty() {
@@ -179,9 +185,9 @@ impl HtmlPage<'_> {
             return;
         }
         let keyed = rows.iter().any(|row| row.key.is_some());
-        let window = escape(&spanned(*start, *end));
+        let (window, zone) = (self.span(*start, *end), escape(self.dates.zone().unwrap_or("UTC")));
         self.text += &format!(
-            "<h3>Variances and covariances of the values, {window}, UTC</h3><div class=\"scroll\"><table><thead><tr>"
+            "<h3>Variances and covariances of the values, {window}, {zone}</h3><div class=\"scroll\"><table><thead><tr>"
         );
         let key = if keyed { "<th scope=\"col\">key</th>" } else { "" };
         self.text += &format!("{key}<th scope=\"col\">of</th><th scope=\"col\">with</th>");
@@ -385,7 +391,8 @@ impl HtmlPage<'_> {
             self.text += "<tr>";
             for &(at, _) in &columns {
                 let field = row.get(at).map_or("", String::as_str);
-                self.text += &format!("<td{}>{}</td>", class(at), escape(field));
+                let field = if at < 2 { self.moment(field) } else { escape(field) };
+                self.text += &format!("<td{}>{field}</td>", class(at));
             }
             self.text += "</tr>";
         }
@@ -399,7 +406,7 @@ impl HtmlPage<'_> {
     }
 
     fn budget(&mut self, model: &Model) {
-        let gone = budget::gone(model);
+        let gone = budget::gone(model, &self.dates);
         if gone.is_empty() && model.budget.spent.is_empty() && model.budget.newest.is_none() {
             return;
         }
@@ -416,7 +423,7 @@ impl HtmlPage<'_> {
         if let Some(once) = budget::once(&model.budget) {
             self.text += &format!("<p>{}</p>", escape(&once));
         }
-        if let Some(outlook) = budget::outlook(&model.budget) {
+        if let Some(outlook) = budget::outlook(&model.budget, &self.dates) {
             self.text += &format!("<p>{}</p>", escape(&outlook));
         }
         /// The most sentences about windows without an answer; further ones are alike.
@@ -482,9 +489,30 @@ impl HtmlPage<'_> {
             Gaussian noise, and about the mean distance from zero of Laplace noise.</p></div></section>";
     }
 
-    /// A moment of a line, for people and for programs.
+    /// A moment of a line, for people and for programs: in the zone of the windows, with UTC beside it as an attribute.
     pub(super) fn moment(&self, moment: &str) -> String {
-        escape(moment)
+        match at(moment).ok().filter(|_| self.dates.zone().is_some()) {
+            Some(time) => self.time(time),
+            None => escape(moment),
+        }
+    }
+
+    /// A time in words, in the zone of the windows, with UTC beside it as an attribute.
+    fn time(&self, time: i64) -> String {
+        let words = escape(&self.dates.dated(time));
+        match self.dates.zone() {
+            Some(_) => format!("<time datetime=\"{}\">{words}</time>", escape(&in_utc(time))),
+            None => words,
+        }
+    }
+
+    /// A time span in words, in the zone of the windows, with its start in UTC beside it as an attribute.
+    fn span(&self, start: Option<i64>, end: Option<i64>) -> String {
+        let words = escape(&self.dates.spanned(start, end));
+        match start.filter(|_| self.dates.zone().is_some()) {
+            Some(start) => format!("<time datetime=\"{}\">{words}</time>", escape(&in_utc(start))),
+            None => words,
+        }
     }
 
     fn draw(&mut self, drawing: &Drawing) {

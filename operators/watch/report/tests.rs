@@ -67,6 +67,7 @@ fn no_text_ends_its_element() {
             account: hostile.into(),
             budget: hostile.into(),
             made: hostile.into(),
+            zone: None,
             demo: true,
             releases: BTreeMap::new(),
         });

@@ -320,7 +320,7 @@ pub(super) fn picture<'a>(heading: &Heading, model: &'a Model) -> (String, Vec<&
     let mut y = 62.0;
     let (mut is_first, mut left_out) = (true, Vec::new());
     for series in &model.releases {
-        let answers = series.answers.charts();
+        let answers = series.answers.charts(&heading.dates());
         // A single answer and windows without a number have nothing to draw.
         if (series.tracks.is_empty() && answers.is_empty()) || (!is_first && y > ENOUGH) {
             left_out.push(&*series.name);

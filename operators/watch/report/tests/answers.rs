@@ -2,7 +2,9 @@
 
 use super::pictures::between;
 use super::samples::*;
-use crate::watch::report::Report;
+use crate::picture::Dates;
+use crate::time::Zone;
+use crate::watch::report::{Heading, Report};
 
 const DAY: &str = r#"{"start":"2026-01-01T00:00:00Z","end":"2026-01-02T00:00:00Z"}"#;
 
@@ -96,7 +98,7 @@ fn an_answer_has_its_question_interval_and_price() {
 #[test]
 fn answers_of_one_unit_are_drawn_together() {
     let report = studied();
-    let (charts, svg) = (report.model.releases[0].answers.charts(), report.svg());
+    let (charts, svg) = (report.model.releases[0].answers.charts(&Dates::utc()), report.svg());
     let [(analyst, charts)] = &charts[..] else { panic!("a single answer of ben is not drawn") };
     assert_eq!((*analyst, charts.len(), charts[0].title.as_str()), ("ann", 1, "Counts of records"));
     let picture = charts[0].draw(700.0, false).body;
@@ -142,6 +144,31 @@ fn no_text_of_a_question_ends_its_element() {
     }
     assert!(super::is_well_formed(&report.svg()));
     assert!(report.html().contains("<td class=\"number\">0.4</td>"));
+}
+
+// Refutes a window of a local day under its date in UTC, one whose zone is not said, and UTC that programs cannot read.
+#[test]
+fn local_days_have_their_dates() {
+    let zone = Some(Zone::named("Europe/Berlin").unwrap());
+    let mut report = Report::new(Heading { zone, ..heading(false) });
+    for day in ["2026-01-31", "2026-02-01"] {
+        let day = crate::time::at(&format!("{day}T23:00:00Z")).unwrap();
+        let span = crate::accounting::Interval::new(day, day + 86_400_000_000).unwrap();
+        let cell = Cell { key: None, value: "9".into(), reach: ["1".into(), "19".into()], exact: None };
+        report.add(&line_of("visits", span, &[cell], GAUSSIAN), None);
+    }
+    report.add(&answer(["q1", "ann", "count where all"], 1, Some([7.0, 0.0, 9.0]), 1, ""), None);
+    let html = report.html();
+    for words in [
+        "<dt>Dates</dt><dd>of Europe/Berlin; axes and lines are in UTC</dd>",
+        "2 windows: <time datetime=\"2026-01-31T23:00:00Z\">2026-02-01</time> to <time datetime=\"2026-02-02T23:00:00Z\">2026-02-03</time>, \
+         Europe/Berlin",
+        "<td><time datetime=\"2026-02-01T23:00:00Z\">2026-02-02</time></td><td><time datetime=\"2026-02-02T23:00:00Z\">2026-02-03</time></td>",
+        "<td><time datetime=\"2026-01-07T09:00:00Z\">2026-01-07 10:00 +01:00</time></td>",
+    ] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    assert!(!Report::new(heading(false)).html().contains("<dt>Dates</dt>"));
 }
 
 // Refutes a live page that grows with every answer, and answers that are left out without a word.

@@ -19,6 +19,7 @@ pub(super) fn heading(demo: bool) -> Heading {
         account: "reviews".to_owned(),
         budget: "epsilon 1, delta 1e-6".to_owned(),
         made: "2026-11-21 23:50 UTC".to_owned(),
+        zone: None,
         demo,
         releases: BTreeMap::new(),
     }
