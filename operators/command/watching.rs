@@ -151,6 +151,12 @@ impl RunWatch {
         Box::new(move |account| live.state_cap(account.cap()))
     }
 
+    /// A listener that says on the pages that older lines are not shown.
+    pub(crate) fn left_out_listener(&self) -> Box<dyn FnOnce() + Send> {
+        let live = self.live.clone();
+        Box::new(move || live.leave_out())
+    }
+
     /// The report of the run so far.
     pub(crate) fn report(&self) -> Report {
         // A short run may end before the thread has looked at the ledger's budget.

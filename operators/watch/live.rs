@@ -63,7 +63,7 @@ struct PublicState {
     windows: VecDeque<LeftWindow>,
     counts: HashMap<String, usize>,
     bytes: usize,
-    /// True once a window was dropped.
+    /// True once a window was dropped, or was not recalled.
     dropped: bool,
     settled: BTreeMap<(String, &'static str), u64>,
     newest: BTreeMap<String, i64>,
@@ -151,6 +151,13 @@ impl LiveRun {
         let Some(line) = lines.lines().next_back().and_then(ReleaseLine::read) else { return };
         let release = line.release.clone().into_owned();
         state.keep(LeftWindow { release, lines: lines.to_owned(), status: None });
+        state.version += 1;
+    }
+
+    /// Says on the pages that older windows are not shown.
+    pub fn leave_out(&self) {
+        let mut state = self.state();
+        state.dropped = true;
         state.version += 1;
     }
 
@@ -536,6 +543,11 @@ mod tests {
         assert!(page.contains(">1539<") && !page.contains("<td class=\"number\">1040<"), "the newest rows");
         assert!(!page.contains("http://") || page.contains("http://www.w3.org"), "nothing is loaded");
         assert!(Report::is_of(page.as_bytes()));
+        // Windows of former runs that were not recalled.
+        let run = self::run(&Alerts::new());
+        assert!(!run.report().html().contains("at most 500"));
+        run.leave_out();
+        assert!(run.report().html().contains("at most 500 of each release"));
     }
 
     #[test]

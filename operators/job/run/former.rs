@@ -52,14 +52,15 @@ impl<'g> FormerRows<'g> {
         if written > 0 { sink.settle().map_err(|error| RunError::sink(&error)) } else { Ok(()) }
     }
 
-    /// Passes on the rows among the newest of the ledger, in their order.
-    pub(super) fn newest(&self, most: usize, mut take: impl FnMut(&Row)) -> Result<(), RunError> {
+    /// Passes on the rows among the newest of the ledger, in their order. Returns true if the ledger has older ones.
+    pub(super) fn newest(&self, most: usize, mut take: impl FnMut(&Row)) -> Result<bool, RunError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let after = self.gate.newest_position()?.saturating_sub(most);
         self.each_after(after, |row| {
             take(row);
             Ok(())
-        })
+        })?;
+        Ok(after > 0)
     }
 
     fn each_after(

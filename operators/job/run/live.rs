@@ -110,6 +110,7 @@ impl Job {
             released: on_release,
             opened,
             former,
+            left_out,
             reading,
             ending,
             notice,
@@ -133,7 +134,9 @@ impl Job {
         }
         if let Some(mut former) = former.filter(|_| !gate.is_elsewhere()) {
             let most = RECALLED * (offers.len() + asks.len());
-            FormerRows::of(self, (&offers, &asks), &gate)?.newest(most, |row| former(&row.lines()))?;
+            let rows = FormerRows::of(self, (&offers, &asks), &gate)?;
+            let is_more = rows.newest(most, |row| former(&row.lines()))?;
+            left_out.filter(|_| is_more).into_iter().for_each(|left_out| left_out());
         }
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
         // Nobody else sets it.

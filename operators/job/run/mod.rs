@@ -67,6 +67,9 @@ pub struct RunObserver {
     /// Called before reading begins, with all lines of each window that left before a replay, or of the newest that left
     /// before a live run; never in a demonstration.
     pub former: Option<FormerListener>,
+    /// Called before reading begins, if rows of the ledger are older than those that `former` is called with: some of them may
+    /// be of this job.
+    pub left_out: Option<Box<dyn FnOnce() + Send>>,
     /// Called once, when reading begins.
     pub reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
     /// Called with each warning that the operator should read now; a run goes on after it.

@@ -77,8 +77,17 @@ impl Job {
     /// As [`execute`](crate::execute), and where the job cannot run as it is configured.
     pub fn replay(&self, replay: Replay) -> Result<Finished, RunError> {
         let Replay { workers, processes, demo, out, without_archived, unfinished, stop, onlooker } = replay;
-        let RunObserver { released: on_release, opened, former, reading, ending, notice, warning, surveyed } =
-            onlooker;
+        let RunObserver {
+            released: on_release,
+            opened,
+            former,
+            reading,
+            ending,
+            notice,
+            warning,
+            surveyed,
+            ..
+        } = onlooker;
         let others = processes.as_ref();
         let prepared = self.prepare_replay(
             workers,
