@@ -395,6 +395,100 @@ fn a_sample_says_what_conditions_and_lists_leave() {
     );
 }
 
+// Refutes a sample that counts records without a person and does not say which lines they are, and one that shows what is in
+// them.
+#[test]
+fn a_sample_says_which_lines_have_no_person() {
+    let scene = Scene::new("without-person");
+    let at = FROM / SECOND;
+    let lines: String = (0..20)
+        .map(|number| match number % 2 {
+            0 => format!("p{number},{at},a,1\n"),
+            _ => format!(",{at},{SECRET},1\n"),
+        })
+        .collect();
+    scene.write("visits.csv", format!("person,time,page,price\n{lines}"));
+    let source = "type = \"csv\"\npath = \"visits.csv\"\ntime = { field = \"time\", format = \"unix\" }";
+    let job = of_numbers(source, "page", "price");
+    for (missing, said) in [
+        ("drop", "they are left out (missing = \"drop\")"),
+        ("shared", "all such records are one person's (missing = \"shared\")"),
+    ] {
+        scene.write("job.toml", job.replace("missing = \"drop\"", &format!("missing = \"{missing}\"")));
+        let sample = |most: &str| scene.done(&["check", "job.toml", "--sample", most]).out;
+        let page = sample("all");
+        let expected = format!(
+            "10 records have no person, and {said}; mend the lines, or name another field\n  visits.csv:3\n  visits.csv:5\n  \
+             visits.csv:7\n  visits.csv:9\n  visits.csv:11\n  and 5 more\n"
+        );
+        assert!(page.contains(&expected) && !page.contains(SECRET), "{page}");
+        let page = sample("2");
+        assert!(
+            page.contains("\n1 record has no person, and ") && page.contains("\n  visits.csv:3\n"),
+            "{page}"
+        );
+        assert!(!sample("1").contains("no person"), "{page}");
+        let line = scene.done(&["check", "job.toml", "--sample", "all", "--json"]).out;
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let found = &line["sample"]["without_person"];
+        assert_eq!((&found["records"], &found["lines"][4]["line"]), (&10.into(), &11.into()), "{line}");
+    }
+    // A person of a space is a person, as in a run.
+    let blank = scene.read("visits.csv").replace("\n,", "\n ,");
+    scene.write("visits.csv", &blank);
+    assert!(!scene.done(&["check", "job.toml", "--sample", "all"]).out.contains("no person"));
+    scene.write("visits.csv", blank.replace("\n ,", "\n,"));
+    // Where they cannot be read, they are among the unreadable lines.
+    scene.write("job.toml", job.replace("missing = \"drop\"", "missing = \"reject\""));
+    let page = scene.done(&["check", "job.toml", "--sample", "all"]).out;
+    assert!(
+        page.contains("10 lines cannot be read\n  visits.csv:3: person: ") && !page.contains("no person"),
+        "{page}"
+    );
+}
+
+// Refutes a sample that hides of which times it is, in UTC or in the zone of the job, or whose times are those of other records.
+#[test]
+fn a_sample_says_its_first_and_last_time() {
+    let scene = Scene::new("sampled-times");
+    let source = "type = \"csv\"\npath = \"visits.csv\"\nzone = \"Europe/Berlin\"\n\
+                  time = { field = \"time\", format = \"%Y-%m-%d %H:%M\" }";
+    let job = of_numbers(source, "page", "price");
+    scene.write("job.toml", &job);
+    let lines = "p,2026-07-02 12:30,a,1\np,2026-07-01 00:10,a,1\np,2026-08-01 00:00,a,1\n";
+    scene.write("visits.csv", format!("person,time,page,price\n{lines}"));
+    let page = scene.done(&["check", "job.toml", "--sample", "2"]).out;
+    let times = "the first is of 2026-06-30T22:10:00Z, the last of 2026-07-02T10:30:00Z (2026-07-01T00:10:00 and \
+                 2026-07-02T12:30:00 in Europe/Berlin)";
+    let rows: Vec<&str> =
+        page.lines().filter(|line| line.trim_start().starts_with("the first is of")).collect();
+    assert!(rows.len() == 1 && rows[0].trim_start() == times, "{page}");
+    let warned =
+        format!("{times}; every window is empty. Are the years, the format of the time and its zone right?");
+    assert!(
+        page.contains("warning: job.from, job.until: no record lies between") && page.contains(&warned),
+        "{page}"
+    );
+    let line = scene.done(&["check", "job.toml", "--sample", "2", "--json"]).out;
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(
+        (&line["sample"]["first"], &line["sample"]["last"]),
+        (&"2026-06-30T22:10:00Z".into(), &"2026-07-02T10:30:00Z".into())
+    );
+    // Without a zone it is UTC alone; and a sample with a record within the windows is not warned of.
+    scene.write("job.toml", job.replace("zone = \"Europe/Berlin\"\n", ""));
+    let at = FROM / SECOND;
+    let job = job.replace("zone = \"Europe/Berlin\"\n", "").replace("%Y-%m-%d %H:%M", "unix");
+    scene.write("job.toml", job);
+    scene.write("visits.csv", format!("person,time,page,price\np,{at},a,1\np,0,a,1\n"));
+    let page = scene.done(&["check", "job.toml", "--sample", "all"]).out;
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| line.trim_start().starts_with("the first is of 1970-01-01T00:00:00Z, "))
+        .collect();
+    assert!(rows.len() == 1 && rows[0].ends_with('Z') && !page.contains("every window is empty"), "{page}");
+}
+
 // Refutes a sample that hides the format that the times have, and a warning about windows where no time could be read.
 #[test]
 fn a_time_in_another_format_is_named_with_its_format() {

@@ -131,6 +131,7 @@ impl Job {
         let survey = Arc::new(
             Survey::for_open_data(uses, span, u64::MAX)
                 .with_conditions(conditions(self))
+                .in_zone(&self.source.zone)
                 .partial(crew.processes > 1),
         );
         let (at_end, counted) = (true, Arc::clone(&survey));

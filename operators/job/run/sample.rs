@@ -143,7 +143,7 @@ impl Job {
         let made_of = self.derived.iter().flat_map(|field| field.expression.fields()).map(str::to_owned);
         let wanted: Vec<String> = uses.iter().map(|used| used.field.clone()).chain(made_of).collect();
         let survey = Survey::for_open_data(uses, (self.from, self.until), most);
-        let survey = survey.with_conditions(conditions(self)).with_people();
+        let survey = survey.with_conditions(conditions(self)).with_people().in_zone(&self.source.zone);
         let survey = Arc::new(if names {
             survey.with_names(self.source.explode.as_ref().map(|explode| explode.array.clone()), wanted)
         } else {

@@ -275,7 +275,8 @@ impl Made {
             row.write(&self.fields, &mut self.cells);
             self.handle.maker.derive(&[], &mut self.cells, Some(row.time));
             if self.handle.survey.counts() {
-                self.handle.survey.line(&[], &self.cells, &self.handle.plan.names, Some(row.time));
+                let (survey, names) = (&self.handle.survey, &self.handle.plan.names);
+                survey.line(&[], &self.cells, names, (Some(row.time), || None));
             }
             self.handle.survey.record_time(row.time);
             if self.handle.maker.record(&[], &self.cells, Some(row.time), batch).is_err() {

@@ -417,7 +417,7 @@ impl ChunkReader<'_> {
                 cells.turn_to(record);
                 maker.derive(line, cells, said);
                 if self.survey.counts() {
-                    self.survey.line(line, cells, self.fields, said);
+                    self.survey.line(line, cells, self.fields, (said, at));
                 }
                 if !is_ahead {
                     made = made.and_then(|()| maker.record(line, cells, said, batch));

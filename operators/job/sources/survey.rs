@@ -24,7 +24,7 @@ use crate::job::condition::Condition;
 use crate::job::config::Missing;
 use crate::job::statistics::CellKey;
 use crate::job::table::PublicTable;
-use crate::time::Time;
+use crate::time::{Time, Zone};
 
 /// The number of records that a real run counts. A field that one person in a hundred has is in one of them
 /// but for a chance of 5 in 100,000.
@@ -35,6 +35,9 @@ const REPORTED_BAD_LINES: usize = 10;
 
 /// The number of those that are reported for the same fault.
 const REPORTED_ALIKE: usize = 3;
+
+/// The number of records without a person whose places are shown.
+const SHOWN_WITHOUT_PERSON: usize = 5;
 
 /// The most different people who are counted.
 const MOST_PEOPLE: usize = 1_000_000;
@@ -104,13 +107,17 @@ pub struct Survey {
     bad: AtomicU64,
     /// The lines among these that were not split, and so are no records.
     unsplit: AtomicU64,
-    /// True once a record was within the span; with the first and last times.
+    /// True once a record was within the span; with the first and last times of those that are counted, where they may be shown.
     inside: AtomicBool,
     first: AtomicI64,
     last: AtomicI64,
     details: Mutex<Vec<Detail>>,
+    /// The zone of the source, in which times are shown beside UTC.
+    zone: Option<Zone>,
     /// The hashes of the people, where they are counted.
     people: Option<(RandomState, Mutex<HashSet<u64>>)>,
+    /// The places of the first records without a person, where people are counted.
+    without_person: Mutex<Vec<RecordPlace>>,
     /// The fields that the lines have, where they are collected.
     names: Option<CollectedNames>,
     warn: Option<Warn>,
@@ -123,9 +130,12 @@ struct FieldCount {
     within: AtomicU64,
 }
 
+/// The file of a record, and the number of its line or row.
+pub(super) type RecordPlace = (Arc<str>, u64);
+
 /// An unreadable line.
 struct Detail {
-    at: (Arc<str>, u64),
+    at: RecordPlace,
     fault: LineFault,
 }
 
@@ -157,7 +167,9 @@ impl Survey {
             first: AtomicI64::new(Time::MAX),
             last: AtomicI64::new(Time::MIN),
             details: Mutex::default(),
+            zone: None,
             people: None,
+            without_person: Mutex::default(),
             names: None,
             warn: None,
         }
@@ -173,7 +185,12 @@ impl Survey {
         Survey { open: true, ..Survey::new(uses, span, most) }
     }
 
-    /// Counts the different people, too.
+    /// Shows times in this zone beside UTC.
+    pub(crate) fn in_zone(self, zone: &Zone) -> Survey {
+        Survey { zone: Some(zone.clone()).filter(|zone| *zone != Zone::utc()), ..self }
+    }
+
+    /// Counts the different people, too, and keeps the places of the first records without a person.
     pub(crate) fn with_people(self) -> Survey {
         Survey { people: Some(Default::default()), ..self }
     }
@@ -256,20 +273,29 @@ impl Survey {
         self.span.0.is_some_and(|from| from <= time)
     }
 
-    /// Records the time of a record.
+    /// Records the time of a record of a real run; of open data, that of a record that is counted is recorded with it.
     #[inline]
     pub(super) fn record_time(&self, time: Time) {
-        if self.open {
-            self.first.fetch_min(time, Ordering::Relaxed);
-            self.last.fetch_max(time, Ordering::Relaxed);
-        }
-        if !self.inside.load(Ordering::Relaxed) && self.holds(time) {
+        if !self.open && !self.inside.load(Ordering::Relaxed) && self.holds(time) {
             self.inside.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Counts a line that was split into cells, with readable content or not.
-    pub(super) fn line(&self, line: &[u8], cells: &LineCells, fields: &[String], time: Option<Time>) {
+    /// Counts a line that was split into cells, with readable content or not, its time, and its place.
+    pub(super) fn line(
+        &self,
+        line: &[u8],
+        cells: &LineCells,
+        fields: &[String],
+        (time, at): (Option<Time>, impl Fn() -> Option<RecordPlace>),
+    ) {
+        if let Some(time) = time.filter(|_| self.open) {
+            self.first.fetch_min(time, Ordering::Relaxed);
+            self.last.fetch_max(time, Ordering::Relaxed);
+            if self.holds(time) {
+                self.inside.store(true, Ordering::Relaxed);
+            }
+        }
         for FieldCount { of, found, readable, within } in &self.uses {
             let mut named = fields.iter().enumerate().filter(|(_, field)| **field == of.field);
             // A derived field hides one of the source of its name, but for a person, an id and a time.
@@ -279,9 +305,16 @@ impl Survey {
                 }
                 _ => named.next_back(),
             };
-            let Some((cell, _)) = place else { continue };
-            let bytes = cells.get(line, cell);
-            if trimmed(bytes).is_empty() {
+            let bytes = place.map(|(cell, _)| cells.get(line, cell)).unwrap_or_default();
+            // A person or an id is taken as it stands: one of a space is none that is missing.
+            let is_missing = match of.kind {
+                SurveyedKind::Person(_) | SurveyedKind::Id => bytes.is_empty(),
+                _ => trimmed(bytes).is_empty(),
+            };
+            if is_missing {
+                if let SurveyedKind::Person(Missing::Drop | Missing::Shared) = of.kind {
+                    self.keep_without_person(&at);
+                }
                 continue;
             }
             found.fetch_add(1, Ordering::Relaxed);
@@ -310,6 +343,18 @@ impl Survey {
         // Last, so that the worker that counts the last record sees the counts of all others.
         if self.lines.fetch_add(1, Ordering::AcqRel) + 1 == self.most {
             self.warn_of_fields();
+        }
+    }
+
+    /// Keeps the place of a record without a person, of a line with several once.
+    fn keep_without_person(&self, at: impl Fn() -> Option<RecordPlace>) {
+        if self.people.is_none() {
+            return;
+        }
+        let mut kept = self.without_person.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < SHOWN_WITHOUT_PERSON {
+            let new = at().filter(|at| !kept.contains(at));
+            kept.extend(new);
         }
     }
 
@@ -433,7 +478,7 @@ mod tests {
         for number in 0..WARN_AFTER {
             assert!(survey.counts() && said.lock().unwrap().is_empty());
             survey.record_time(10);
-            survey.line(line, if number == 998 { &with } else { &without }, &fields, None);
+            survey.line(line, if number == 998 { &with } else { &without }, &fields, (None, || None));
         }
         assert!(!survey.counts());
         assert_eq!(said.lock().unwrap().len(), 1);
@@ -465,7 +510,7 @@ mod tests {
             if !is_read {
                 survey.leave_out_time();
             }
-            survey.line(b"x", &LineCells::new(0), &[], None);
+            survey.line(b"x", &LineCells::new(0), &[], (None, || None));
             let page = survey.to_string();
             assert_eq!(page.contains("source.time: field time: none of 1 record has it"), is_read, "{page}");
             assert_eq!(page.contains("found 0"), is_read, "{page}");

@@ -133,7 +133,7 @@ mod tests {
                 _ => "",
             };
             survey.name_fields(format!(r#"{{"page":"a"{more}}}"#).as_bytes());
-            survey.line(b"", &LineCells::new(0), &[], None);
+            survey.line(b"", &LineCells::new(0), &[], (None, || None));
         }
         assert_eq!(survey.names(), ["once", "page", "twice"]);
         assert_eq!(survey.rare_names(), 1);

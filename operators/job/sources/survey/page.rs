@@ -9,7 +9,7 @@ use super::{
 };
 use crate::job::config::Missing;
 use crate::job::sources::lines::LineFault;
-use crate::time::Time;
+use crate::time::{Time, ZoneRules};
 
 impl Survey {
     /// The fields that no counted record has.
@@ -103,19 +103,16 @@ impl Survey {
         if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
             return None;
         }
-        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        let times = self.span_of_times();
         // No line could be read, which is said already.
-        if self.open && first > last && self.bad() > 0 {
+        if self.open && times.is_none() && self.bad() > 0 {
             return None;
         }
         let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
         let (from, until) = (said(self.span.0), said(self.span.1));
-        let is_far = self.open && first <= last && jiff::Timestamp::from_microsecond(first).is_err();
+        let is_far = times.is_some_and(|(first, _)| jiff::Timestamp::from_microsecond(first).is_err());
         let seconds = if is_far { " Are they milliseconds: format = \"unix-ms\"?" } else { "" };
-        let seen = match self.open && first <= last {
-            true => format!(": the first is of {}, the last of {}", moment(first), moment(last)),
-            false => String::new(),
-        };
+        let seen = self.times().map_or(String::new(), |times| format!(": {times}"));
         Some(format!(
             "job.from, job.until: no record lies between {from} and {until}{seen}; every window is empty. Are the years, the \
              format of the time and its zone right?{seconds}"
@@ -149,10 +146,78 @@ impl Survey {
             "records": self.lines(),
             "unreadable": self.bad(),
             "people": self.people(),
+            "first": self.span_of_times().map(|(first, _)| moment(first)),
+            "last": self.span_of_times().map(|(_, last)| moment(last)),
+            "without_person": self.without_person_as_json(),
             "fields": fields.collect::<Vec<_>>(),
             "conditions": conditions.collect::<Vec<_>>(),
             "warnings": self.missing().into_iter().chain(self.outside()).collect::<Vec<_>>(),
         })
+    }
+}
+
+impl Survey {
+    /// The first and the last time of the counted records; `None` where no time was read.
+    fn span_of_times(&self) -> Option<(Time, Time)> {
+        let (first, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        (self.open && first <= last).then_some((first, last))
+    }
+
+    /// Says the first and the last time, in UTC and in the zone of the source.
+    fn times(&self) -> Option<String> {
+        let (first, last) = self.span_of_times()?;
+        let utc = format!("the first is of {}, the last of {}", moment(first), moment(last));
+        let local = self.zone.as_ref().and_then(|zone| {
+            let rules = ZoneRules::of(zone).ok()?;
+            let (first, last) = (rules.local(first)?, rules.local(last)?);
+            Some(format!(" ({first} and {last} in {})", zone.name()))
+        });
+        Some(utc + &local.unwrap_or_default())
+    }
+
+    /// The number of records without a person, where they are no unreadable lines; the use of the field with it.
+    fn without_person(&self) -> Option<(u64, Missing)> {
+        self.people.as_ref()?;
+        let missing = |counted: &FieldCount| match counted.of.kind {
+            SurveyedKind::Person(missing @ (Missing::Drop | Missing::Shared)) => {
+                let found = counted.found.load(Ordering::Relaxed);
+                Some((self.lines().saturating_sub(found), missing))
+            }
+            _ => None,
+        };
+        self.uses().find_map(missing).filter(|(count, _)| *count > 0)
+    }
+
+    fn show_without_person(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((count, missing)) = self.without_person() else { return Ok(()) };
+        let have = if count == 1 { "has" } else { "have" };
+        let come = match (missing, count) {
+            (Missing::Shared, _) => "all such records are one person's (missing = \"shared\")",
+            (_, 1) => "it is left out (missing = \"drop\")",
+            _ => "they are left out (missing = \"drop\")",
+        };
+        writeln!(
+            f,
+            "{} {have} no person, and {come}; mend the lines, or name another field",
+            records(count)
+        )?;
+        let mut places = self.without_person.lock().unwrap_or_else(PoisonError::into_inner);
+        places.sort();
+        for (file, line) in places.iter() {
+            writeln!(f, "  {file}:{line}")?;
+        }
+        match count.saturating_sub(places.len() as u64) {
+            more if more > 0 && !places.is_empty() => writeln!(f, "  and {} more", grouped(more)),
+            _ => Ok(()),
+        }
+    }
+
+    fn without_person_as_json(&self) -> Option<serde_json::Value> {
+        let (count, _) = self.without_person()?;
+        let mut places = self.without_person.lock().unwrap_or_else(PoisonError::into_inner);
+        places.sort();
+        let lines = places.iter().map(|(file, line)| serde_json::json!({ "file": &**file, "line": line }));
+        Some(serde_json::json!({ "records": count, "lines": lines.collect::<Vec<_>>() }))
     }
 }
 
@@ -179,7 +244,12 @@ impl fmt::Display for Survey {
             let count = |counter: &AtomicU64| grouped(counter.load(Ordering::Relaxed));
             write!(f, "  {place:width$}  {field}: found {}, readable {}", count(found), count(readable))?;
             match kind {
-                SurveyedKind::Time => writeln!(f, ", between job.from and job.until {}", count(within))?,
+                SurveyedKind::Time => {
+                    writeln!(f, ", between job.from and job.until {}", count(within))?;
+                    if let Some(times) = self.times() {
+                        writeln!(f, "  {:width$}  {times}", "")?;
+                    }
+                }
                 SurveyedKind::Number { range: Some(_), .. } => {
                     writeln!(f, ", within its range {}", count(within))?
                 }
@@ -220,6 +290,7 @@ impl fmt::Display for Survey {
                 among = held;
             }
         }
+        self.show_without_person(f)?;
         let bad = self.bad();
         if bad > 0 {
             let lines = if bad == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(bad)) };
