@@ -113,7 +113,7 @@ pub use sinks::{is_of_releases, published};
 pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, SyntheticRow, Warn};
 pub use template::{JobTemplate, LogKind};
 pub use tune::{
-    EditedJob, EstimateError, LogEstimate, StatedKeys, SweptBound, SweptWindow, TUNING_CRITERION,
-    TunedChoice, TunedRelease, Tuning, TuningScope,
+    EditedJob, EstimateError, LogEstimate, RangeAdvice, StatedKeys, SweptBound, SweptWindow,
+    TUNING_CRITERION, TunedChoice, TunedRelease, Tuning, TuningScope,
 };
 pub use unfit::UnfitJob;

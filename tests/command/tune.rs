@@ -248,6 +248,38 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
     );
 }
 
+// Refutes a release that is not tuned, or a range that pays for noise, of which neither the page nor the line of JSON says
+// anything.
+#[test]
+fn what_is_not_tuned_is_said() {
+    let jobs = Jobs::new("tune-left", "quickstart.toml");
+    for (old, new) in [
+        ("rows   = 400000", "rows   = 40000"),
+        ("people = 20000", "people = 4000"),
+        ("range = [0, 120]", "range = [0, 100000]"),
+        ("noise = \"gaussian\"\nshare = 0.2\n\n", "noise = \"gaussian\"\ncost = { rho = 1e-5 }\n\n"),
+    ] {
+        jobs.changed("job.toml", old, new);
+    }
+    let (config, out) = (jobs.path("job.toml"), jobs.path("tuned.toml"));
+    let (code, page, error) = discreet(&["tune", &config, "--out", &out]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "its price is a stated cost, which stays with its bounds; give it a share to have it tuned";
+    assert!(words.contains(&format!("visits as it is {why}")), "{page}");
+    assert!(
+        words.contains("range [0, 100000] is much wider than most values, which pays for noise: with it"),
+        "{page}"
+    );
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(written.contains(&format!("cost = {{ rho = 1e-5 }}   # tuned: as it is: {why}\n")), "{written}");
+    let line = json(&["tune", &config, "--json"]);
+    let range = &line["releases"][2]["range"];
+    assert!(line["releases"][1]["left"] == why && range["stated"] == "[0, 100000]", "{line}");
+    assert!(range["better"][1].as_f64().unwrap() < 0.9 * range["stated_error"].as_f64().unwrap(), "{range}");
+    assert_eq!(discreet(&["plan", &out]).0, 0);
+}
+
 // Refutes a rest that is called that of every day though others have paid on one day alone.
 #[test]
 fn what_others_have_paid_on_one_day_is_said_of_that_day() {

@@ -132,6 +132,38 @@ impl LogShape {
         Some(self.collected(found, measure))
     }
 
+    /// Returns the values of the records that are in a window of a schedule, or for a sum those of each person in each
+    /// window and key, in ascending order; `None` if too many windows overlap.
+    pub(in crate::job) fn values(
+        &self,
+        release: usize,
+        schedule: &Schedule,
+        measure: CellMeasure,
+    ) -> Option<Vec<i64>> {
+        let mut placed: Vec<(u32, u64, u32, i64)> = Vec::new();
+        for CountedRecord { person, key, time, value } in &self.releases.get(release)?.records {
+            placed.extend(schedule.holding(*time).map(|window| (*person, window, *key, *value)));
+            if placed.len() as u64 > MOST {
+                return None;
+            }
+        }
+        let mut values: Vec<i64> = match measure {
+            CellMeasure::Sum(..) => {
+                placed.sort_unstable();
+                let of_one =
+                    placed.chunk_by(|one, other| (one.0, one.1, one.2) == (other.0, other.1, other.2));
+                let sum = |values: &[(u32, u64, u32, i64)]| {
+                    let sum: i128 = values.iter().map(|(.., value)| i128::from(*value)).sum();
+                    i64::try_from(sum).unwrap_or(if sum < 0 { i64::MIN } else { i64::MAX })
+                };
+                of_one.map(sum).collect()
+            }
+            _ => placed.into_iter().map(|(.., value)| value).collect(),
+        };
+        values.sort_unstable();
+        Some(values)
+    }
+
     /// Returns the numbers of records and of people that count for a release, in all windows together.
     pub(in crate::job) fn counted(&self, release: usize) -> (f64, f64) {
         let Some(release) = self.releases.get(release) else { return (0.0, 0.0) };

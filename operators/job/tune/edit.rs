@@ -7,8 +7,9 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::sweep::{RUNNING, STATED_COST};
 use super::{TunedChoice, TunedRelease, Tuning};
-use crate::job::config::Job;
+use crate::job::config::{Job, StatisticSpec};
 use crate::job::plan::percent;
 
 /// The word before the reason in a comment, by which a later run finds it.
@@ -129,17 +130,15 @@ fn replacements(tuning: &Tuning, text: &str) -> Option<Vec<Replacement>> {
             replacements.push(Replacement { place: value.span(), number, why });
         }
     }
+    for (release, of_file) in tuning.releases.iter().zip(releases.iter()) {
+        replacements.extend(as_it_is(release, of_file, text));
+    }
     if let Some(estimate) = &tuning.estimate {
         let budget = table.get_ref().get("privacy").and_then(|privacy| match privacy.get_ref() {
             DeValue::Table(privacy) => privacy.get("budget"),
             _ => None,
         });
-        // A table of lines of its own has no end of a line that is its own.
-        let of_a_line = |place: &Range<usize>| {
-            let stated = text.get(place.clone());
-            stated.filter(|stated| stated.starts_with('{') && !stated.contains('\n')).map(str::to_owned)
-        };
-        let stated = budget.and_then(|budget| Some((of_a_line(&budget.span())?, budget.span())));
+        let stated = budget.and_then(|budget| Some((of_a_line(text, &budget.span())?, budget.span())));
         replacements.extend(stated.map(|(number, place)| Replacement {
             place,
             number,
@@ -148,6 +147,25 @@ fn replacements(tuning: &Tuning, text: &str) -> Option<Vec<Replacement>> {
     }
     replacements.sort_by_key(|replacement| replacement.place.start);
     Some(replacements)
+}
+
+/// Returns the text of a value that stands in a line. A table of lines of its own has no end of a line that is its own.
+fn of_a_line(text: &str, place: &Range<usize>) -> Option<String> {
+    let stated = text.get(place.clone())?;
+    (!stated.starts_with('[') && !stated.contains('\n')).then(|| stated.to_owned())
+}
+
+/// Returns the comment that says why a release is not tuned, at what makes it so: its cost, `running`, or its statistic.
+fn as_it_is(release: &TunedRelease, of_file: &Spanned<DeValue<'_>>, text: &str) -> Option<Replacement> {
+    let (why, DeValue::Table(table)) = (release.left?, of_file.get_ref()) else { return None };
+    let word = match why {
+        STATED_COST => "cost",
+        RUNNING => "running",
+        _ => StatisticSpec::WORDS.iter().copied().find(|word| table.contains_key(*word))?,
+    };
+    let place = table.get(word)?.span();
+    let number = of_a_line(text, &place)?;
+    Some(Replacement { place, number, why: format!("as it is: {why}") })
 }
 
 /// Returns the text with its numbers replaced, and a comment at the end of each changed line.

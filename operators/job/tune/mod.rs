@@ -17,6 +17,7 @@ mod edit;
 mod estimate;
 mod page;
 mod picture;
+mod ranges;
 mod shares;
 mod sweep;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use super::unfit::UnfitJob;
 use crate::dataflow::RunError;
 pub use edit::EditedJob;
 pub use estimate::{EstimateError, LogEstimate, StatedKeys};
+pub use ranges::RangeAdvice;
 use sweep::{RelativeError, ReleaseSweep, TriedBound};
 
 /// The sentence that says what the error of a release is.
@@ -103,6 +105,8 @@ pub struct TunedRelease {
     pub shares: Vec<SweptShare>,
     /// The error of each length of the windows, with the best bound of each; empty unless it was asked for.
     pub windows: Vec<SweptWindow>,
+    /// Advice on the range of a sum or a mean, where the log has values and another range is better.
+    pub range: Option<RangeAdvice>,
 }
 
 /// The numbers of a release with their error.
@@ -285,6 +289,10 @@ impl Job {
                 (Ok(sweep), Some(found)) if scope.shares => shares::swept(sweep, found.share),
                 _ => Vec::new(),
             };
+            let range = match (sweep, &chosen) {
+                (Ok(sweep), Some(found)) => RangeAdvice::of(sweep, (at, shape), found),
+                _ => None,
+            };
             releases.push(TunedRelease {
                 name: release.name.as_str().to_owned(),
                 left: sweep.as_ref().err().copied(),
@@ -294,6 +302,7 @@ impl Job {
                 per_key: of_records,
                 shares: of_shares,
                 windows,
+                range,
             });
         }
         // What is written is read again and planned: a job file with it runs.

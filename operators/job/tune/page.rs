@@ -105,8 +105,10 @@ impl Display for Tuning {
         }
         for release in releases {
             writeln!(f, "{}", release.name)?;
-            if let Some(left) = release.left {
-                line(f, "as it is", left)?;
+            match (release.left, &release.chosen) {
+                (Some(left), _) => line(f, "as it is", left)?,
+                (None, None) => line(f, "as it is", "no bound that was tried has a plan")?,
+                (None, Some(_)) => {}
             }
             if let Some(present) = &release.present {
                 line(f, "now", &present.described())?;
@@ -126,6 +128,14 @@ impl Display for Tuning {
             if release.windows.len() > 1 {
                 line(f, "every", &windows(&release.windows))?;
             }
+            if let Some(range) = &release.range {
+                line(f, "range", &range.sentence())?;
+            }
+            writeln!(f)?;
+        }
+        for ask in &self.tuned.asks {
+            writeln!(f, "{}", ask.name)?;
+            line(f, "as it is", "answers to questions are not tuned, and keep their price")?;
             writeln!(f)?;
         }
         line(f, "", TUNING_CRITERION)?;

@@ -6,8 +6,9 @@
 //! is not found errs by all that it has, and the error is that of the number in which a record or a person of
 //! the log is counted.
 
+use super::ranges::in_steps;
 use crate::accounting::PrivacyCost;
-use crate::job::config::{BudgetShare, Job, PriceSpec, Protected, ReleaseSpec};
+use crate::job::config::{BudgetShare, ConfigNumber, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::{CellContent, CellMeasure, ReleaseCells};
 use crate::job::release_plan::ReleasePlan;
@@ -26,6 +27,8 @@ pub(super) struct ReleaseSweep<'t> {
     knows_bounds: bool,
     /// True if the log says how many keys a person has in a window.
     knows_keys: bool,
+    /// The width, in steps, beside which a mean errs; that of its range without it.
+    width: Option<i64>,
 }
 
 /// The noise of a cell, in units of the file.
@@ -66,10 +69,10 @@ impl<'t> ReleaseSweep<'t> {
         release: ReleaseSpec,
     ) -> Result<ReleaseSweep<'t>, &'static str> {
         if !matches!(release.price, PriceSpec::Share(_)) {
-            return Err("its price is a stated cost");
+            return Err(STATED_COST);
         }
         if release.running.is_some() {
-            return Err("its bound holds for all windows together");
+            return Err(RUNNING);
         }
         if release.condition.is_some() && !shape.knows_conditions() {
             return Err(match shape.estimate() {
@@ -77,7 +80,7 @@ impl<'t> ReleaseSweep<'t> {
                 None => "a log that is made up does not say which records its where keeps",
             });
         }
-        let measure = CellMeasure::of(&release).ok_or("its error is not that of one number of each key")?;
+        let measure = CellMeasure::of(&release).ok_or_else(|| of_another_error(release.statistic.word()))?;
         let offer = plan_alone(job, release.clone()).ok_or("no budget is left for it")?;
         let over = (&offer.schedule, release.bound.windows);
         let cells = shape.cells(at, over, measure).ok_or("too many of its windows overlap")?;
@@ -87,7 +90,57 @@ impl<'t> ReleaseSweep<'t> {
         let knows_bounds = shape.has_values() || !matches!(measure, CellMeasure::Mean(..));
         // The buckets of a person are those of its values.
         let knows_keys = shape.knows_keys() || matches!(release.statistic, StatisticSpec::Histogram(_));
-        Ok(ReleaseSweep { job, release, cells, point: offer.point(), knows_bounds, knows_keys })
+        let (point, width) = (offer.point(), None);
+        Ok(ReleaseSweep { job, release, cells, point, knows_bounds, knows_keys, width })
+    }
+
+    /// Returns the measure of each cell.
+    pub(super) fn measure(&self) -> CellMeasure {
+        self.cells.measure
+    }
+
+    /// Returns the values of the records that count for a mean, or the sums of each person in each cell, in steps and in
+    /// ascending order.
+    pub(super) fn values(&self, (at, shape): (usize, &LogShape)) -> Option<Vec<i64>> {
+        let offer = plan_alone(self.job, self.release.clone())?;
+        shape.values(at, &offer.schedule, self.cells.measure)
+    }
+
+    /// Returns the sweep of the release with another range, in the steps of this one, whose error is beside this width.
+    pub(super) fn with_range(
+        &self,
+        (at, shape): (usize, &LogShape),
+        (low, high): (i64, i64),
+        width: i64,
+    ) -> Option<ReleaseSweep<'t>> {
+        let mut release = self.release.clone();
+        let measure = match &mut release.statistic {
+            StatisticSpec::Sum(sum) => &mut sum.measure,
+            StatisticSpec::Mean(mean) => &mut mean.measure,
+            _ => return None,
+        };
+        (measure.low, measure.high) = (self.number(low)?, self.number(high)?);
+        let measure = match self.cells.measure {
+            CellMeasure::Sum(..) => CellMeasure::Sum(low, high),
+            _ => CellMeasure::Mean(low, high),
+        };
+        let offer = plan_alone(self.job, release.clone())?;
+        // The steps of the other range may be larger or smaller; cells are in those of the log.
+        let cells = shape.cells(at, (&offer.schedule, release.bound.windows), measure)?;
+        Some(ReleaseSweep {
+            job: self.job,
+            release,
+            cells,
+            point: self.point,
+            knows_bounds: self.knows_bounds,
+            knows_keys: self.knows_keys,
+            width: Some(width),
+        })
+    }
+
+    /// Returns a number of steps as a number of a job file.
+    pub(super) fn number(&self, steps: i64) -> Option<ConfigNumber> {
+        in_steps(steps, -self.point.count())
     }
 
     /// Returns the share of the release.
@@ -236,7 +289,8 @@ impl<'t> ReleaseSweep<'t> {
             CellMeasure::Mean(..) if kept.records <= 0.0 => (truth.records, 1.0, 0.0),
             CellMeasure::Mean(low, high) => {
                 let (low, high) = (units(low as f64), units(high as f64));
-                let (width, middle) = (high - low, f64::midpoint(high, low));
+                let middle = f64::midpoint(high, low);
+                let width = self.width.map_or(high - low, |width| units(width as f64));
                 let [truly, mean] = [truth, kept].map(|content| units(content.sum) / content.records);
                 let size = truly.abs().clamp(width / 10.0, width);
                 let noised = (noise.reach + noise.count * (mean - middle).abs()) / kept.records;
@@ -251,6 +305,27 @@ impl SweptNoise {
     fn times(self, factor: f64) -> SweptNoise {
         let threshold = self.threshold.map(|threshold| 1.0 + (threshold - 1.0) * factor);
         SweptNoise { reach: self.reach * factor, count: self.count * factor, threshold }
+    }
+}
+
+/// The reason for which a release with a stated cost is not tuned.
+pub(super) const STATED_COST: &str =
+    "its price is a stated cost, which stays with its bounds; give it a share to have it tuned";
+
+/// The reason for which a running release is not tuned.
+pub(super) const RUNNING: &str = "it is a running total, whose bounds hold for all windows together";
+
+/// Returns the reason for which a statistic of this word is not tuned: its error is no part of one number of each key.
+fn of_another_error(word: &str) -> &'static str {
+    match word {
+        "quantile" => "a quantile errs by ranks, and not by a part of its value",
+        "max" => "a maximum errs by people above it, and not by a part of its value",
+        "min" => "a minimum errs by people below it, and not by a part of its value",
+        "variance" => "a variance has three numbers, and an error of its own",
+        "ratio" => "a ratio is of two sums, each with an error of its own",
+        "means" => "means are of several fields, with one error of all together",
+        "altogether" => "totals that are released altogether have one error of all together",
+        _ => "its error is not that of one number of each key",
     }
 }
 
