@@ -33,7 +33,7 @@ pub(crate) struct RowsBeside {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MostPaid {
     pub(crate) paid: PrivacyCost,
-    /// The first window to which so much was charged; `None` where the currencies have theirs in different windows.
+    /// The first window with this charge; `None` where the currencies have theirs in different windows.
     pub(crate) window: Option<Interval>,
 }
 

@@ -104,7 +104,7 @@ fn looked_after(path: &str, copy: &str) {
     assert_eq!(of, copied);
 }
 
-// Refutes an amendment whose delta does nothing that its operator is told of, and one that is refused without a remedy.
+// Refutes an amendment that is silent about its delta, and one that is refused without a remedy.
 #[test]
 fn an_amendment_says_what_its_delta_is_for() {
     let jobs = Jobs::new("amend", "quickstart.toml");

@@ -125,11 +125,11 @@ pub(super) struct LogNames {
     pub(super) has_comments: bool,
     /// The form of the records, where no line names the columns and their names are made up.
     pub(super) unnamed: Option<UnnamedColumns>,
-    /// What the first line of separated text was taken for; `None` of other logs.
+    /// The reading of the first line of separated text; `None` of other logs.
     pub(super) first_line: Option<FirstLineIs>,
 }
 
-/// What the first line of separated text is taken for, by what speaks for it.
+/// A reading of the first line of separated text, with the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstLineIs {
     /// Names: one of them is usual, or is no value of the kind that its column has.

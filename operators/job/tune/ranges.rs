@@ -37,7 +37,7 @@ pub struct RangeAdvice {
     pub stated_error: f64,
     /// The range with the least error of those that were tried, and its error; `None` where the stated one is as good.
     pub better: Option<(String, f64)>,
-    /// True if so many of the values of an estimate are at an end of the range that others may lie beyond it.
+    /// True if many of the values of an estimate are at an end of the range, so that others may lie beyond it.
     pub may_clip: bool,
     /// The width of the stated range beside that of the better one.
     #[serde(skip)]
