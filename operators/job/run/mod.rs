@@ -11,6 +11,7 @@ mod former;
 mod graph;
 mod live;
 mod memory;
+mod opening;
 mod processes;
 mod publish;
 mod replay;
