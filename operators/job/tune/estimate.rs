@@ -7,7 +7,9 @@
 //! the whole time before its line leaves, and once for one part of the budget, however often the run is
 //! killed and started again. The keys are not estimated.
 
-use std::collections::BTreeMap;
+mod releases;
+mod words;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs};
@@ -16,12 +18,7 @@ use super::TuningScope;
 use super::shares::of_parts;
 use crate::accounting::PrivacyCost;
 use crate::dataflow::RunError;
-use crate::decimal::Decimal;
-use crate::invalid::Invalid;
-use crate::job::config::{
-    BoundSpec, BudgetShare, ConfigNumber, Every, Job, MaximumOf, NoiseKind, PeopleSpec, PriceSpec, Protected,
-    QuantileFraction, QuantileSpec, RankedOf, RecordFormat, ReleaseSpec, StatisticSpec, WatchSpec,
-};
+use crate::job::config::{BudgetShare, ConfigNumber, Job, PriceSpec, Protected, RecordFormat, WatchSpec};
 use crate::job::log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, ReleasedQuantile};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::run::rounded_down;
@@ -29,6 +26,8 @@ use crate::job::unfit::UnfitJob;
 use crate::job::{BudgetLeft, OperatorNotice, Replay, RunObserver, Warn};
 use crate::ledger::{Digest, Name, ReleaseId};
 use crate::mechanisms::release_line::{ReleaseLine, Says};
+use releases::{ValuesToEstimate, values_to_estimate};
+use words::EstimateWords;
 
 /// The stated number and skew of the keys of a log, for they are not estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,17 +49,6 @@ pub struct LogEstimate<'j> {
     keys: StatedKeys,
     values: Vec<ValuesToEstimate>,
     file: PathBuf,
-}
-
-/// The values of a field that releases need.
-#[derive(Clone, Debug, PartialEq)]
-struct ValuesToEstimate {
-    /// The statistic of the job file that needs them, such as `release[2].mean`.
-    place: String,
-    of: String,
-    of_sums: bool,
-    low: ConfigNumber,
-    high: ConfigNumber,
 }
 
 /// The reason for which there is no estimate.
@@ -107,31 +95,6 @@ const OPTION: &str = "--estimate";
 /// The end of the name of the second job, behind that of the job.
 const SUFFIX: &str = "-estimate";
 
-/// The names of the releases of people and of their records.
-const PEOPLE: &str = "people";
-const RECORDS: &str = "records_of_a_person";
-
-/// The fractions of the quantiles of records: close to 1, where few people have many records. Seven are as
-/// dear as four.
-const OF_RECORDS: [&str; 7] = ["0.25", "0.5", "0.75", "0.9", "0.97", "0.99", "0.998"];
-
-/// The fractions of the quantiles of values.
-const OF_VALUES: [&str; 7] = ["0.05", "0.2", "0.35", "0.5", "0.65", "0.8", "0.95"];
-
-/// The largest number of records of a person that is distinguished from more.
-const MOST_RECORDS: &str = "4096";
-
-/// The power of ten that divides the range of values into the steps of their answers: the fewer there are,
-/// the nearer is the answer.
-const STEPS: i32 = 3;
-
-/// The number of equal parts into which the estimate's part of the budget is divided.
-const WHOLE: u64 = 1_000;
-
-/// Those that pay for the number of people, and for their records where values are estimated, too.
-const FOR_PEOPLE: u64 = 50;
-const FOR_RECORDS: u64 = 600;
-
 impl Job {
     /// Prepares an estimate of the log of the job on a part of its budget. Its lines go to a file beside the
     /// ledger if `file` names no other one. Reads no record.
@@ -161,7 +124,7 @@ impl Job {
             // The window of each release, which is read and paid for.
             from: self.from,
             until: self.until,
-            releases: releases(share, &values, is_pure)?,
+            releases: releases::releases(share, &values, is_pure)?,
             asks: Vec::new(),
             // Nothing of it is watched: it is over with its replay.
             watch: WatchSpec::default(),
@@ -266,116 +229,6 @@ fn is_read_back(file: &Path) -> Result<(), RunError> {
         return refuse("what keeps no lines");
     }
     Ok(())
-}
-
-/// Returns the values that the releases need which can be tuned, each field once, with a range that holds all
-/// of theirs.
-fn values_to_estimate(job: &Job) -> Vec<ValuesToEstimate> {
-    let mut found: BTreeMap<(String, bool), (String, ConfigNumber, ConfigNumber)> = BTreeMap::new();
-    for (at, release) in job.releases.iter().enumerate() {
-        let is_tuned = matches!(release.price, PriceSpec::Share(_)) && release.running.is_none();
-        let (of, of_sums, low, high) = match &release.statistic {
-            _ if !is_tuned || release.condition.is_some() => continue,
-            StatisticSpec::Sum(sum) => {
-                (&sum.measure.of, release.is_of_all_time(), sum.measure.low, sum.measure.high)
-            }
-            StatisticSpec::Mean(mean) => (&mean.measure.of, false, mean.measure.low, mean.measure.high),
-            StatisticSpec::Histogram(histogram) => {
-                let [Some(low), Some(high)] = [histogram.edges.first(), histogram.edges.last()] else {
-                    continue;
-                };
-                let (low, high) = wider(*low, *high).unwrap_or((*low, *high));
-                (&histogram.of, false, low, high)
-            }
-            _ => continue,
-        };
-        let place = format!("release[{}].{}", at + 1, release.statistic.word());
-        let range = found.entry((of.clone(), of_sums)).or_insert((place, low, high));
-        (range.1, range.2) = (range.1.min(low), range.2.max(high));
-    }
-    let own = |((of, of_sums), (place, low, high))| ValuesToEstimate { place, of, of_sums, low, high };
-    found.into_iter().map(own).collect()
-}
-
-/// Returns a range three times as wide, around the same middle: values beyond the outer edges of a histogram
-/// are distinguished from those at them. `None` if its ends are no numbers of a job file.
-fn wider(low: ConfigNumber, high: ConfigNumber) -> Option<(ConfigNumber, ConfigNumber)> {
-    let power = low.parts().1.min(high.parts().1);
-    let (low, high) = (digits(low, power)?, digits(high, power)?);
-    let width = high.checked_sub(low)?;
-    let number = |digits: i128| ConfigNumber::parse(&format!("{digits}e{power}")).ok();
-    Some((number(low.checked_sub(width)?)?, number(high.checked_add(width)?)?))
-}
-
-/// Returns a part of a range; `None` if it is no number of a job file.
-fn step(low: ConfigNumber, high: ConfigNumber) -> Option<ConfigNumber> {
-    let power = low.parts().1.min(high.parts().1);
-    let width = digits(high, power)?.checked_sub(digits(low, power)?)?;
-    ConfigNumber::parse(&format!("{width}e{}", power - STEPS)).ok()
-}
-
-/// Returns the digits of a number behind this power of ten.
-fn digits(number: ConfigNumber, power: i32) -> Option<i128> {
-    let (digits, own) = number.parts();
-    digits.checked_mul(10i128.checked_pow(own.abs_diff(power))?)
-}
-
-/// Returns the releases of the second job.
-fn releases(
-    share: BudgetShare,
-    values: &[ValuesToEstimate],
-    is_pure: bool,
-) -> Result<Vec<ReleaseSpec>, RunError> {
-    let part = |parts: u64| {
-        let parts = share.parts() / WHOLE * parts;
-        let message = || {
-            RunError::configuration(format!(
-                "{OPTION}: found too small a part of the budget; give a larger one"
-            ))
-        };
-        of_parts(parts).ok_or_else(message)
-    };
-    let release = |name: String, statistic, (per_key, noise), share| {
-        Ok::<_, RunError>(ReleaseSpec {
-            name: Name::new("release", &name)?,
-            version: None,
-            every: Every::All,
-            over: None,
-            running: None,
-            condition: None,
-            statistic,
-            bound: BoundSpec { keys: None, per_key, windows: None, entries: None },
-            noise,
-            price: PriceSpec::Share(share),
-        })
-    };
-    let quantiles = |each, fractions: &[&str], (low, high, step)| {
-        let fraction = |text: &&str| QuantileFraction::of(&Decimal::parse("q", text)?);
-        let q = fractions.iter().map(fraction).collect::<Result<Vec<_>, Invalid>>()?;
-        Ok::<_, RunError>(StatisticSpec::Quantile(QuantileSpec { each, q, low, high, step, grouping: None }))
-    };
-    let for_records = if values.is_empty() { WHOLE - FOR_PEOPLE } else { FOR_RECORDS };
-    let people = StatisticSpec::People(PeopleSpec { grouping: None });
-    let ends = (ConfigNumber::parse("1")?, ConfigNumber::parse(MOST_RECORDS)?, None);
-    let records = quantiles(RankedOf::Person(MaximumOf::Count), &OF_RECORDS, ends)?;
-    let (no_records, by_rank) = (None, NoiseKind::Exponential);
-    let of_people = if is_pure { NoiseKind::Laplace } else { NoiseKind::Gaussian };
-    let mut releases = vec![
-        release(PEOPLE.to_owned(), people, (no_records, of_people), part(FOR_PEOPLE)?)?,
-        release(RECORDS.to_owned(), records, (no_records, by_rank), part(for_records)?)?,
-    ];
-    for (number, own) in values.iter().enumerate() {
-        let each = match own.of_sums {
-            true => RankedOf::Person(MaximumOf::Sum(own.of.clone())),
-            false => RankedOf::Values(own.of.clone()),
-        };
-        let statistic = quantiles(each, &OF_VALUES, (own.low, own.high, step(own.low, own.high)))?;
-        // One value of a person is ranked, so that a person moves a rank by one.
-        let bound = ((!own.of_sums).then_some(1), by_rank);
-        let own_part = (WHOLE - FOR_PEOPLE - FOR_RECORDS) / values.len() as u64;
-        releases.push(release(format!("values_{}", number + 1), statistic, bound, part(own_part)?)?);
-    }
-    Ok(releases)
 }
 
 impl LogEstimate<'_> {
@@ -569,72 +422,6 @@ impl LogEstimate<'_> {
             true => EstimateError::Budget(message("was refused for budget")),
             false => EstimateError::Run(RunError::configuration(message("was lost"))),
         })
-    }
-}
-
-/// The words of the command and of the job file, in the place of those of the second job, which its user has not written.
-#[derive(Clone)]
-struct EstimateWords {
-    job: String,
-    version: u64,
-    share: BudgetShare,
-    values: Vec<ValuesToEstimate>,
-}
-
-impl EstimateWords {
-    /// Returns what a release of the second job is of.
-    fn what(&self, at: usize) -> String {
-        match at.checked_sub(2).map(|at| self.values.get(at)) {
-            None if at == 0 => "the number of people".to_owned(),
-            Some(Some(own)) if own.of_sums => {
-                format!("the estimate of the sums of {} that people have", own.of)
-            }
-            Some(Some(own)) => format!("the estimate of the values of {}", own.of),
-            _ => "the estimate of the number of records of a person".to_owned(),
-        }
-    }
-
-    /// Returns the refusal of a release of the second job, whose places in the file come after this number of others.
-    fn unfit(&self, unfit: &UnfitJob, others: usize) -> RunError {
-        let place = unfit.field().strip_prefix("release[").and_then(|rest| rest.split_once(']'));
-        let own = place
-            .and_then(|(number, rest)| Some((number.parse::<usize>().ok()?.checked_sub(others + 1)?, rest)));
-        let Some((at, rest)) = own else { return unfit.clone().into() };
-        let values = at.checked_sub(2).and_then(|at| self.values.get(at));
-        if let Some((values, rest)) = values.zip(rest.strip_prefix(".quantile")) {
-            return RunError::configuration(format!(
-                "{}{rest}: {}, for {OPTION}",
-                values.place,
-                unfit.message()
-            ));
-        }
-        RunError::configuration(format!(
-            "{OPTION}: found {} of the budget, which is too small a part for {}; give a larger one",
-            shown(self.share),
-            self.what(at)
-        ))
-    }
-
-    /// Returns a message about the second job in other words.
-    fn of(&self, message: &str) -> String {
-        let EstimateWords { job, version, share, values } = self;
-        let is_opened = format!("version: job {job}{SUFFIX} has opened ");
-        if message.starts_with(&is_opened) {
-            return format!(
-                "{OPTION}: version {version} of job {job} has another estimate already, of another part of the budget than {}, of other \
-                 records or values, or of another time; put back what it was, or give the job a new version, which pays for \
-                 another estimate",
-                shown(*share)
-            );
-        }
-        let mut message = message.to_owned();
-        for (at, own) in values.iter().enumerate() {
-            message = message.replace(&format!("release[{}].quantile", at + 3), &own.place);
-        }
-        match message.strip_prefix("--out") {
-            Some(rest) => format!("--estimate-out{rest}"),
-            None => message,
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use super::super::sweep::ReleaseSweep;
 use super::*;
 use crate::accounting::Interval;
+use crate::decimal::Decimal;
 use crate::job::test_jobs::csv_job;
 use crate::ledger::scratch::{Scratch, ScratchPlace};
 use crate::ledger::{Ledger, LedgerKey, Row};
