@@ -402,6 +402,11 @@ fn an_open_quotation_mark_leaves_other_lines() {
 fn a_version_is_bound_by_its_first_release() {
     let scene = scene();
     let replay = ["replay", "job.toml", "--out", "releases.jsonl"];
+    let text = scene.read("job.toml");
+    let (_, release) = text.split_once("[[release]]").unwrap();
+    let others =
+        ["others", "more"].map(|name| format!("[[release]]{}", release.replace("visits_by_page", name)));
+    scene.write("job.toml", text.clone() + &others.concat());
     change(&scene, "format = \"unix\"", "format = \"rfc3339\"");
     let said = scene.run(&replay);
     assert_eq!((said.code, scene.charged("job.ledger").0), (Some(65), 0), "{said:?}");
@@ -412,4 +417,5 @@ fn a_version_is_bound_by_its_first_release() {
     let said = scene.run(&replay);
     assert_eq!(said.code, Some(78), "{said:?}");
     assert!(said.err.contains("in version 1 with other parameters: source.time.format (was "), "{said:?}");
+    assert!(said.err.trim_end().ends_with("again. The same is so of others and more"), "{said:?}");
 }

@@ -19,7 +19,7 @@ use crate::job::config::{
 use crate::job::derived::DerivedField;
 use crate::job::questions::AskPlan;
 use crate::job::statistics::{BETWEEN_PARTS, CellKey};
-use crate::ledger::{Charge, Ledger, VersionTerms};
+use crate::ledger::{Charge, Ledger, LedgerError, LedgerErrorKind, VersionTerms};
 use crate::time::in_words;
 
 /// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
@@ -226,13 +226,31 @@ impl Job {
         ledger: &mut Ledger,
         (offers, asks): (&[ReleasePlan], &[AskPlan]),
     ) -> Result<(), RunError> {
+        let mut stated = Vec::new();
         for offer in offers {
-            ledger.would_agree(&self.name, offer.version, &offer.name, self.terms(offer)?)?;
+            stated.push((offer.version, &offer.name, self.terms(offer)?));
         }
-        for ask in asks {
-            ledger.would_agree(&self.name, ask.version, &ask.name, ask.terms.clone())?;
+        stated.extend(asks.iter().map(|ask| (ask.version, &ask.name, ask.terms.clone())));
+        let mut refused = Vec::new();
+        for (version, name, terms) in stated {
+            match ledger.would_agree(&self.name, version, name, terms) {
+                Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => refused.push((name, trouble)),
+                compared => compared?,
+            }
         }
-        Ok(())
+        let mut refused = refused.into_iter();
+        let Some((_, first)) = refused.next() else { return Ok(()) };
+        let others: Vec<String> = refused.map(|(name, _)| name.to_string()).collect();
+        match others.split_last() {
+            None => Err(first.into()),
+            Some((last, [])) => {
+                Err(LedgerError::refused(format!("{first}. The same is so of {last}")).into())
+            }
+            Some((last, others)) => {
+                let others = others.join(", ");
+                Err(LedgerError::refused(format!("{first}. The same is so of {others} and {last}")).into())
+            }
+        }
     }
 
     /// Returns the terms of a release's version, as its pipeline states them to the ledger.

@@ -1,7 +1,8 @@
 //! The part of an account's budget that is left for a job: what other jobs, and former versions of its own releases,
 //! have paid is subtracted, and for a job file with other numbers what its releases have paid as they are.
 //!
-//! Numbers are shown to six digits, payments rounded up and what is left rounded down.
+//! Numbers are shown to six digits: payments are rounded up, and caps alike, so that a spent one shows the same number beside
+//! it; what is left is rounded down.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -270,7 +271,7 @@ impl Job {
             is_shared: shared,
             paid: in_six_digits(&paid, true),
             most_paid_for: window.map(|window| (in_utc(window.start()), in_utc(window.end()))),
-            cap: in_six_digits(found.account.cap(), false),
+            cap: in_six_digits(found.account.cap(), true),
             parts: self.parts_left(found.account.cap(), &paid),
             is_for_ever,
         };

@@ -127,7 +127,7 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
         fits => format!("{fits} of them fit, and then {left}"),
     };
     let (limit, spent, asked) =
-        (in_six_digits(limit, false), in_six_digits(spent, true), in_six_digits(asked, true));
+        (in_six_digits(limit, true), in_six_digits(spent, true), in_six_digits(asked, true));
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
          {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \

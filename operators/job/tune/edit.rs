@@ -132,6 +132,7 @@ fn replacements(tuning: &Tuning, text: &str) -> Option<Vec<Replacement>> {
     }
     for (release, of_file) in tuning.releases.iter().zip(releases.iter()) {
         replacements.extend(as_it_is(release, of_file, text));
+        replacements.extend(tuning.assumed_keys(release).and_then(|_| assumed(of_file, text)));
     }
     if let Some(estimate) = &tuning.estimate {
         let budget = table.get_ref().get("privacy").and_then(|privacy| match privacy.get_ref() {
@@ -166,6 +167,23 @@ fn as_it_is(release: &TunedRelease, of_file: &Spanned<DeValue<'_>>, text: &str) 
     let place = table.get(word)?.span();
     let number = of_a_line(text, &place)?;
     Some(Replacement { place, number, why: format!("as it is: {why}") })
+}
+
+/// Returns the comment at a bound of keys that an estimate takes to be right.
+fn assumed(of_file: &Spanned<DeValue<'_>>, text: &str) -> Option<Replacement> {
+    let inner = |value: &Spanned<DeValue<'_>>, name: &str| match value.get_ref() {
+        DeValue::Table(table) => table.get(name).map(Spanned::span),
+        _ => None,
+    };
+    let DeValue::Table(table) = of_file.get_ref() else { return None };
+    let place = inner(table.get("bound")?, "keys")?;
+    let number = of_a_line(text, &place)?;
+    Some(Replacement {
+        place,
+        number,
+        why: "keys is as it was, and taken to be right: an estimate does not say how many a person has"
+            .into(),
+    })
 }
 
 /// Returns the text with its numbers replaced, and a comment at the end of each changed line.

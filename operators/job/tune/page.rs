@@ -6,6 +6,10 @@ use super::{SweptBound, SweptShare, SweptWindow, TUNING_CRITERION, TunedChoice, 
 use crate::job::plan::{line, percent};
 use crate::job::run::{BudgetLeft, rounded_down, rounded_up};
 
+/// The caution beside the errors of a release by an estimate.
+pub(super) const KEYS_ARE_ASSUMED: &str = "and taken to be right, for an estimate does not say how many keys a person has: where people have more, what the bound leaves \
+     out is not in these errors; a public sample (--like) or a demonstration shows it";
+
 impl Tuning {
     /// Says what the shares come to, beside what is left for them.
     fn shares_of(&self, left: &BudgetLeft) -> String {
@@ -24,6 +28,12 @@ impl Tuning {
     /// Returns true if a number of the job file is another one than before.
     pub fn is_changed(&self) -> bool {
         self.releases.iter().any(TunedRelease::is_changed)
+    }
+
+    /// Returns the bound on the keys of a person that an estimate takes to be right.
+    pub(super) fn assumed_keys(&self, release: &TunedRelease) -> Option<u32> {
+        let chosen = release.chosen.as_ref().filter(|_| self.estimate.is_some())?;
+        chosen.keys.filter(|_| release.keys.len() <= 1)
     }
 
     /// Says that a release with another number needs a new version; which one, where the present version has paid.
@@ -116,6 +126,9 @@ impl Display for Tuning {
             if let Some(chosen) = &release.chosen {
                 let unchanged = if release.is_changed() { "" } else { ", as it is" };
                 line(f, "chosen", &format!("{}{unchanged}", chosen.described()))?;
+            }
+            if let Some(keys) = self.assumed_keys(release) {
+                line(f, "keys", &format!("{keys} as it is, {KEYS_ARE_ASSUMED}"))?;
             }
             for (name, swept) in [("keys", &release.keys), ("per_key", &release.per_key)] {
                 if swept.len() > 1 {

@@ -45,7 +45,7 @@ impl Tuning {
         whole.description = format!("The error of each release by its numbers, {log}.");
         let mut y = 126.0;
         for release in releases {
-            y = drawn(&mut whole, release, y);
+            y = drawn(&mut whole, (release, self.assumed_keys(release)), y);
         }
         whole.height = y;
         whole.picture(MARK)
@@ -58,7 +58,7 @@ impl Tuning {
 }
 
 /// Draws a release from `y` on, and returns the end of its drawing.
-fn drawn(whole: &mut Drawing, release: &TunedRelease, y: f64) -> f64 {
+fn drawn(whole: &mut Drawing, (release, assumed): (&TunedRelease, Option<u32>), y: f64) -> f64 {
     whole.text("name", EDGE, y + 14.0, &short(&release.name, 64));
     let (Some(present), Some(chosen)) = (&release.present, &release.chosen) else {
         let left = release.left.unwrap_or("no numbers were found for it");
@@ -73,6 +73,10 @@ fn drawn(whole: &mut Drawing, release: &TunedRelease, y: f64) -> f64 {
             percent(chosen.error)
         ),
         false => format!("errs by {}, as it is", percent(present.error)),
+    };
+    let words = match assumed {
+        Some(keys) => format!("{words}, if nobody has more keys than its bound, {keys}"),
+        None => words,
     };
     whole.text("sub", EDGE, y + 34.0, &words);
     whole.description += &format!(" {} {words}.", release.name);

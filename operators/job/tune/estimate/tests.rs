@@ -386,12 +386,20 @@ fn an_estimate_finds_nearly_the_best_bounds() {
         "the shares of this job have 0.9",
         " people; quantiles of",
         " say next to nothing of so few, and are left out)",
+        "keys 1 as it is, and taken to be right, for an estimate",
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
     // The keys of a person are not estimated, and their bound is left as it is.
     let counts = tuning.releases[0].chosen.as_ref().unwrap();
     assert_eq!(counts.keys, Some(1));
+    let crate::job::tune::EditedJob::Text(edited) =
+        tuning.edited(Path::new("job.toml"), &scene.job.to_string())
+    else {
+        panic!()
+    };
+    assert_eq!(edited.matches("keys is as it was, and taken to be right").count(), 1, "{edited}");
+    assert_eq!(tuning.drawn().matches("if nobody has more keys than its bound, 1<").count(), 1);
 }
 
 // The same of the real logs, by more than a tenth, at a twentieth of the budget.
