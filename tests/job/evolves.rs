@@ -388,3 +388,34 @@ fn the_first_line_tells_where_each_release_goes_on() {
     let line = first_line();
     assert!(line.contains("new is visits_by_page of version 2") && !line.contains("next window"), "{line}");
 }
+
+// Refutes a page that shows a line of a former version, which had not left, in the place of that of the present one.
+#[test]
+fn pages_show_the_present_version_alone() {
+    let scene = Scene::new("pages-of-versions");
+    let from = crate::refusals::FROM;
+    let records: String = (0..30).map(|person| line(person, from + person, "a")).collect();
+    let others: String = (100..107).map(|person| line(person, from + person, "b")).collect();
+    scene.write("visits.csv", HEADER.to_owned() + &records + &others);
+    let text = |version, page: &str| {
+        exact(from, Some(from + SECOND))
+            .replace("version = 1", &format!("version = {version}"))
+            .replace(
+                "count = { by = \"page\", keys = [\"a\", \"b\", \"c\"] }",
+                &format!("count = {{}}\nwhere = 'page = \"{page}\"'"),
+            )
+            .replace("keys = 1, per_key", "per_key")
+    };
+    scene.write("job.toml", text(1, "a"));
+    scene.init();
+    assert_eq!(scene.run(&["replay", "job.toml", "--out", "/dev/full"]).code, Some(74));
+    scene.write("job.toml", text(2, "b"));
+    for command in ["replay", "run"] {
+        let (out, report) = (format!("{command}.jsonl"), format!("{command}.html"));
+        scene.done(&[command, "job.toml", "--out", &out, "--report", &report]);
+        let page = scene.read(&report);
+        assert!(page.contains(">7<") && !page.contains(">30<"), "{command}: {page}");
+    }
+    // Nothing that was paid for is lost.
+    assert!(scene.read("replay.jsonl").contains("\"value\":30"), "{}", scene.read("replay.jsonl"));
+}

@@ -10,7 +10,7 @@ use crate::job::release_group::ReleaseFields;
 use crate::job::release_plan::{Horizon, of_questions, schedule};
 use crate::job::sources::{KeyField, MISSING, NumberField, PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
-use crate::ledger::{Charge, Name, VersionTerms};
+use crate::ledger::{Charge, Digest, Name, VersionTerms};
 use crate::mechanisms::queries::{
     Answers, Asks, Field, FieldKind, MatchedTotals, Query, QueryRow, ReadyAnswers, ReadyBundle, Schema, Value,
 };
@@ -59,6 +59,11 @@ enum AskedPlace {
 }
 
 impl AskPlan {
+    /// Returns the name of the bundle's version in the ids of its answers.
+    pub(crate) fn version_digest(&self) -> Digest {
+        Digest::of_version(self.version, self.terms.digest())
+    }
+
     /// Returns the function from a record to its row.
     pub(crate) fn row<P: PersonIdentity, I: PersonIdentity>(
         &self,

@@ -350,11 +350,7 @@ impl Job {
             ));
         }
         for ask in self.ask_plans(self.horizon())? {
-            versions.insert((
-                self.name.clone(),
-                ask.name.clone(),
-                Digest::of_version(ask.version, ask.terms.digest()),
-            ));
+            versions.insert((self.name.clone(), ask.name.clone(), ask.version_digest()));
         }
         Ok(versions)
     }

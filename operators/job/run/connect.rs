@@ -193,7 +193,7 @@ impl Job {
             }));
         }
         asked.extend(asks.iter().map(|ask| {
-            let version = Digest::of_version(ask.version, ask.terms.digest());
+            let version = ask.version_digest();
             let (account, job, name) = (account.clone(), self.name.clone(), ask.name.clone());
             let window = ask.life;
             (Released { account, job, version, name, window, part: None }, ask.charge.clone())
@@ -250,7 +250,7 @@ impl Job {
         if self.asks.iter().all(|ask| ask.questions.is_none()) {
             return Ok(edited);
         }
-        let version = |ask: &AskPlan| Digest::of_version(ask.version, ask.terms.digest());
+        let version = |ask: &AskPlan| ask.version_digest();
         loop {
             let rows = ledger.delivered_after(&self.name, after, TOGETHER)?;
             let Some(last) = rows.last() else { return Ok(edited) };

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::ledger::{Digest, Name, Row};
+use crate::ledger::{Digest, Name, ReleaseId, Row};
 
 /// The number of rows that are read together.
 const TOGETHER: i64 = if cfg!(test) { 3 } else { 500 };
@@ -15,27 +15,40 @@ const TOGETHER: i64 = if cfg!(test) { 3 } else { 500 };
 /// The number of rows after which the operator learns that a file receives them.
 const NOTICED: u64 = 100_000;
 
+/// The releases and bundles of a job in the versions that its file states. A line of a former version, which a run delivers
+/// because it had not left, has the name and the window of another one and no version: pages show it as neither.
+#[derive(Clone)]
+pub(super) struct PresentVersions(Arc<HashSet<(Name, Digest)>>);
+
+impl PresentVersions {
+    pub(super) fn of(job: &Job, (offers, asks): (&[ReleasePlan], &[AskPlan])) -> Result<Self, RunError> {
+        let version = |offer: &ReleasePlan| {
+            let (terms, _) = job.terms_and_charge(offer)?;
+            Ok((offer.name.clone(), Digest::of_version(offer.version, terms.digest())))
+        };
+        let mut versions = offers.iter().map(version).collect::<Result<HashSet<_>, RunError>>()?;
+        versions.extend(asks.iter().map(|ask| (ask.name.clone(), ask.version_digest())));
+        Ok(PresentVersions(Arc::new(versions)))
+    }
+
+    pub(super) fn has(&self, release: &ReleaseId) -> bool {
+        self.0.contains(&(release.name.clone(), release.version))
+    }
+}
+
 /// The rows of a job's releases that left before its run.
 pub(super) struct FormerRows<'g> {
     gate: &'g Gate,
-    versions: HashSet<(Name, Digest)>,
+    versions: PresentVersions,
 }
 
 impl<'g> FormerRows<'g> {
     pub(super) fn of(
         job: &Job,
-        (offers, asks): (&[ReleasePlan], &[AskPlan]),
+        plans: (&[ReleasePlan], &[AskPlan]),
         gate: &'g Gate,
     ) -> Result<Self, RunError> {
-        let version = |offer: &ReleasePlan| {
-            let (terms, _) = job.terms_and_charge(offer)?;
-            Ok((offer.name.clone(), Digest::of_version(offer.version, terms.digest())))
-        };
-        let of_answers =
-            |ask: &AskPlan| (ask.name.clone(), Digest::of_version(ask.version, ask.terms.digest()));
-        let mut versions = offers.iter().map(version).collect::<Result<HashSet<_>, RunError>>()?;
-        versions.extend(asks.iter().map(of_answers));
-        Ok(FormerRows { gate, versions })
+        Ok(FormerRows { gate, versions: PresentVersions::of(job, plans)? })
     }
 
     /// Writes to a file the rows that left and come after all of its own: every one, to a new file.
@@ -73,8 +86,7 @@ impl<'g> FormerRows<'g> {
             let Some(last) = rows.last() else { return Ok(()) };
             after = last.sequence();
             for row in rows {
-                let release = row.release();
-                if self.versions.contains(&(release.name.clone(), release.version)) {
+                if self.versions.has(row.release()) {
                     take(&row)?;
                 }
             }

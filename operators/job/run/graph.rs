@@ -152,8 +152,12 @@ impl Graph {
         };
         let replies = answering.release(&self.gate, ask.name.as_str(), ask.bundle.clone());
         let (sender, of_file, heard) = (self.releases.clone(), questions.clone(), self.notice.clone());
+        let version = ask.version_digest();
         hand_over(replies.releases, move |release| {
-            if let Some((notice, words)) = heard.as_ref().zip(of_file.answered(release.row())) {
+            // The same id has another answer in a former version.
+            let is_own = release.row().release().version == version;
+            let words = is_own.then(|| of_file.answered(release.row())).flatten();
+            if let Some((notice, words)) = heard.as_ref().zip(words) {
                 notice(&words);
             }
             // The receiver of releases exists until the run is over.

@@ -138,6 +138,7 @@ impl Job {
             let is_more = rows.newest(most, |row| former(&row.lines()))?;
             left_out.filter(|_| is_more).into_iter().for_each(|left_out| left_out());
         }
+        let versions = PresentVersions::of(self, (&offers, &asks))?;
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
         // Nobody else sets it.
         let _ = clock_word.0.set(Arc::clone(&clock));
@@ -156,7 +157,7 @@ impl Job {
         let asks: Vec<(AskPlan, QuestionInput)> = questions.collect();
         let rotation = out.map(|path| Rotation { reopen, path, notice: notice.clone(), is_reported: false });
         vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate), crew);
-        let on_release = with_vitals(on_release, vitals.clone(), service);
+        let on_release = with_vitals(on_release, versions, vitals.clone(), service);
         let missing = vitals.clone();
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
         let when = PublicationSchedule::OnTime {
@@ -251,16 +252,20 @@ impl Job {
 /// Adds each release to the vitals, and passes answers on to the analysts who wait for them.
 fn with_vitals(
     mut on_release: Option<ReleaseListener>,
+    versions: PresentVersions,
     vitals: Vitals,
     service: QuestionService,
 ) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     Box::new(move |release| {
-        service.delivered(release);
+        let is_present = versions.has(release.row().release());
+        if is_present {
+            service.delivered(release);
+        }
         if release.is_repeated() {
             return;
         }
         vitals.left(release);
-        if let Some(on_release) = &mut on_release {
+        if let Some(on_release) = on_release.as_mut().filter(|_| is_present) {
             on_release(&release.to_string(), release.budget_status());
         }
     })

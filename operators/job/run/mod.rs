@@ -39,7 +39,7 @@ use crate::gate::{BudgetStatus, Gate, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
-use former::FormerRows;
+use former::{FormerRows, PresentVersions};
 use graph::{Graph, RecordFields};
 use live::last_close;
 use memory::Guard;

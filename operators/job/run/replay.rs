@@ -101,22 +101,25 @@ impl Job {
             opened(account);
         }
         // An answer stays released when its question is renamed or removed, and a window when the job ends earlier.
+        let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
+        let versions = PresentVersions::of(self, (&offers, &plans))?;
         if let Some(mut former) = former.filter(|_| !demo && !gate.is_elsewhere()) {
-            let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
             FormerRows::of(self, (&offers, &plans), &gate)?.newest(usize::MAX, |row| former(&row.lines()))?;
         }
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
         let way =
             |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
         if !demo {
-            let outlet =
-                Outlet { sink, left_out: notice.clone(), ..Outlet::at_once(each_release(on_release)) };
+            let outlet = Outlet {
+                sink,
+                left_out: notice.clone(),
+                ..Outlet::at_once(each_release(on_release, versions))
+            };
             let survey = Arc::new(Survey::for_run(uses, span, warning));
             let (demo, at_end) = (None, true);
             let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
             return run.go(way(outlet)).map(|(finished, _)| finished);
         }
-        let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
         let demo = Some(Demo::new(&offers, &plans, &gate));
         let kept = ReplayedRows::default();
         let keep = Arc::clone(&kept);
@@ -218,10 +221,13 @@ impl Job {
     }
 }
 
-fn each_release(on_release: Option<ReleaseListener>) -> Box<dyn FnMut(&LeavingRelease) + Send> {
+fn each_release(
+    on_release: Option<ReleaseListener>,
+    versions: PresentVersions,
+) -> Box<dyn FnMut(&LeavingRelease) + Send> {
     match on_release {
         Some(mut on_release) => Box::new(move |release| {
-            if !release.is_repeated() {
+            if !release.is_repeated() && versions.has(release.row().release()) {
                 on_release(&release.to_string(), release.budget_status());
             }
         }),

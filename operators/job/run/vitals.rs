@@ -212,7 +212,11 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate)
     let new: Vec<String> =
         new.iter().map(|offer| format!("{} of version {}", offer.name, offer.version)).collect();
     let begins = (!new.is_empty()).then(|| {
-        format!("new is {}, from the first window whose records the input still has", new.join(", "))
+        format!(
+            "new is {}, from the first window whose records the input still has, but for those that the former file could not read or \
+             put at other times",
+            new.join(", ")
+        )
     });
     let input = match (job.source.records.place(), settled) {
         (Some(SourcePlace::Stdin), _) => "standard input is read from now on".to_owned(),

@@ -181,6 +181,28 @@ impl Tuning {
             .filter(|at| self.releases.get(*at).is_some_and(TunedRelease::is_changed))
             .collect()
     }
+
+    /// Leaves each release as it is that would err no less with its new numbers, on what is left, than with those that it has;
+    /// returns true if there is one.
+    fn keep_what_errs_less(&mut self, job: &Job) -> bool {
+        let mut is_kept = false;
+        let specs = self.tuned.releases.iter_mut().zip(&job.releases);
+        for (release, (tuned, present)) in self.releases.iter_mut().zip(specs) {
+            let errs =
+                |choice: &Option<TunedChoice>| choice.as_ref().map_or(f64::INFINITY, |choice| choice.error);
+            if !release.is_changed() || errs(&release.chosen) < errs(&release.present) {
+                continue;
+            }
+            *tuned = present.clone();
+            release.chosen.clone_from(&release.present);
+            // They were tried beside the numbers that are not chosen.
+            (release.keys, release.per_key, release.shares) = (Vec::new(), Vec::new(), Vec::new());
+            (release.windows, release.range) = (Vec::new(), None);
+            is_kept = true;
+        }
+        self.is_reduced = self.tuned.shares() < job.shares();
+        is_kept
+    }
 }
 
 fn in_words<S: Serializer>(every: &Every, serializer: S) -> Result<S::Ok, S::Error> {
@@ -349,10 +371,14 @@ impl Job {
         let replaced = tuning.replaced();
         let left = self.budget_left_without(&replaced)?;
         let most = left.as_ref().map_or(0, BudgetLeft::parts);
-        let tuning = match tuning.tuned.shares() <= most {
-            true => tuning,
-            false => self.tune_from(self.within(shape, most, Some(&replaced)), shape, kept)?,
-        };
+        if tuning.tuned.shares() <= most {
+            return Ok(tuning.beside(left));
+        }
+        let mut tuning = self.tune_from(self.within(shape, most, Some(&replaced)), shape, kept)?;
+        if !tuning.keep_what_errs_less(self) {
+            return Ok(tuning.beside(left));
+        }
+        let left = self.budget_left_without(&tuning.replaced())?;
         Ok(tuning.beside(left))
     }
 
