@@ -248,6 +248,54 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
     );
 }
 
+// Refutes a release that is paid for and gets the rest of a spent budget, with the bounds that it has.
+#[test]
+fn a_release_that_is_paid_for_is_not_starved() {
+    let jobs = Jobs::new("tune-spent", "quickstart.toml");
+    let records: String = (0..1_200)
+        .map(|at| format!("u{},{},{}\n", at % 300, ["a", "b", "c"][at % 3], 1_767_225_600 + at * 288))
+        .collect();
+    fs::write(jobs.path("log.csv"), format!("who,kind,time\n{records}")).unwrap();
+    let write = |name: &str, share: &str| {
+        let text = format!(
+            r#"[job]
+name = "{name}"
+version = 1
+from = 2026-01-01T00:00:00Z
+until = 2026-01-05T00:00:00Z
+[source]
+type = "csv"
+path = "log.csv"
+time = {{ field = "time", format = "unix" }}
+[privacy]
+person = {{ field = "who", missing = "drop" }}
+promise = "lifetime"
+budget = {{ epsilon = 2, delta = 1e-6 }}
+ledger = "l.ledger"
+account = "shop"
+[[release]]
+name = "people"
+every = "1 day"
+people = {{ by = "kind", keys = ["a", "b", "c"] }}
+bound = {{ keys = 1 }}
+noise = "gaussian"
+share = {share}
+"#
+        );
+        let path = jobs.path(&format!("{name}.toml"));
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let (own, other) = (write("own", "0.8"), write("other", "0.1999"));
+    assert_eq!(discreet(&["ledger", "init", &jobs.path("l.ledger"), "--config", &own]).0, 0);
+    for job in [&own, &other] {
+        assert_eq!(discreet(&["-q", "replay", job]).0, 0);
+    }
+    let line = json(&["tune", &own, "--rows", "1200", "--people", "300", "--json"]);
+    let release = &line["releases"][0];
+    assert_eq!((&release["present"], &line["is_reduced"]), (&release["chosen"], &false.into()), "{line}");
+}
+
 // Refutes a release that is not tuned, or a range that pays for noise, of which neither the page nor the line of JSON says
 // anything.
 #[test]
