@@ -19,7 +19,7 @@
 //! | `gate opened` | public, debug | `job`, `version`, `accounts`, `settled` | a gate has opened: the time up to which windows are settled is in UTC |
 //! | `run begun` | public, debug | `workers`, `process`, `processes` | the dataflows of a process are about to be built |
 //! | `window left` | public, debug | `release`, `window_end`, `status` | a sink has confirmed a window; `status` is `sealed`, `refused`, `skipped` or `lost` |
-//! | `run ended` | public, debug | `released`, `refused`, `skipped`, `lost`, `stopped` | a run has ended without an error; of the library's driver, as `run begun` and `run failed` are: an attached pipeline has its outcome from its [`Attachment`](crate::dataflow::Attachment) |
+//! | `run ended` | public, debug | `released`, `unanswered`, `refused`, `skipped`, `lost`, `stopped` | a run has ended without an error; of the library's driver, as `run begun` and `run failed` are: an attached pipeline has its outcome from its [`Attachment`](crate::dataflow::Attachment) |
 //! | `run failed` | operator, debug | `kind`, `exit_code` | a run has ended with an error, which the caller has |
 //! | `process missing`, `processes connected`, `process silent` | operator, debug | `process`, `processes`, `silent_ms` | another process has not come yet; all have; one does not answer, or answers again |
 //! | `input resumed` | operator, debug | `input`, `worker`, `partitions` | a source has received the positions that a former run has left |

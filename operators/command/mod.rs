@@ -210,6 +210,7 @@ fn outcome_fields(finished: &Finished) -> Map<String, Value> {
     let windows = [
         ("released", finished.released()),
         ("released_before", finished.released_before()),
+        ("unanswered", finished.unanswered()),
         ("refused", finished.refused()),
         ("skipped", finished.skipped()),
         ("lost", finished.lost()),

@@ -133,6 +133,32 @@ fn a_report_has_the_answers_of_questions_that_were_renamed_or_removed() {
     assert!(demo.contains("<td>three</td>") && !demo.contains("<td>one</td>"), "{demo}");
 }
 
+// Refutes a question that the bundle had no answer left for and that is counted as an answer, in a first replay or a second one.
+#[test]
+fn a_question_without_an_answer_is_counted_as_none() {
+    let (place, path) = asked("counted-questions");
+    let (job, out, report) = (path("job.toml"), path("out.jsonl"), path("report.html"));
+    let text = fs::read_to_string(&job).unwrap();
+    place.write("job.toml", text.replace("answers = 100", "answers = 2"));
+    place.write("questions.jsonl", ["one", "two", "three", "four"].map(|id| question(id, "count")).concat());
+    let replay = |options: &[&str]| {
+        let (code, page, error) = discreet(&[&["replay", &job, "--out", &out], options].concat());
+        assert_eq!(code, 0, "{error}");
+        page + &error
+    };
+    let words = "2 questions not answered: the bundle has no answer left for them";
+    assert!(replay(&[]).contains(&format!("2 released, {words}\n")));
+    assert!(replay(&[]).contains(&format!("0 released, 2 released before, {words}\n")));
+    let said = replay(&["--json", "--report", &report]);
+    for counted in ["\"released\":2", "\"released_before\":2", "\"unanswered\":2", "\"refused\":0"] {
+        assert!(said.contains(counted), "{counted}: {said}");
+    }
+    let page = fs::read_to_string(&report).unwrap();
+    let words = "2 answers and 2 questions that the bundle had no answer left for, of 1 analyst";
+    assert!(page.contains(words) && page.matches("not answered</td>").count() == 2, "{page}");
+    assert_eq!(fs::read_to_string(&out).unwrap().matches("\"refused\":\"bundle\"").count(), 2);
+}
+
 // Refutes a report, and the first line of a run, with the cap that the account had before it was raised.
 #[test]
 fn a_report_states_the_cap_of_the_ledger() {

@@ -158,6 +158,8 @@ pub struct Finished {
     pub(crate) released: u64,
     /// The number of the released windows that had left before this run.
     pub(crate) before: u64,
+    /// The number of questions that their bundle had no answer left for.
+    pub(crate) unanswered: u64,
     pub(crate) refused: u64,
     pub(crate) skipped: u64,
     pub(crate) lost: u64,
@@ -168,8 +170,19 @@ pub struct Finished {
 /// it may hold what a source or a sink says.
 pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
     match ended {
-        Ok(Finished { released, refused, skipped, lost, stopped, .. }) => {
-            to_public!(DEBUG, "run ended", released, refused, skipped, lost, stopped, "a run has ended");
+        Ok(Finished { released, unanswered, refused, skipped, lost, stopped, .. }) => {
+            let outcome = "a run has ended";
+            to_public!(
+                DEBUG,
+                "run ended",
+                released,
+                unanswered,
+                refused,
+                skipped,
+                lost,
+                stopped,
+                "{outcome}"
+            );
         }
         Err(failure) => {
             let (kind, exit_code) = (failure.kind(), failure.exit_code());
@@ -178,7 +191,8 @@ pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
     }
 }
 
-/// Formats the numbers of windows by outcome: `5 released, 7 refused`, or `1 released, 4 released before, 7 refused`.
+/// Formats the numbers of windows by outcome: `5 released, 7 refused`, or `1 released, 4 released before, 7 refused`. Questions that
+/// were not answered come last.
 impl fmt::Display for Finished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} released", self.released.saturating_sub(self.before))?;
@@ -192,7 +206,12 @@ impl fmt::Display for Finished {
                 write!(f, ", {count} {what}")?;
             }
         }
-        f.write_str(if self.stopped { ", stopped" } else { "" })
+        f.write_str(if self.stopped { ", stopped" } else { "" })?;
+        match self.unanswered {
+            0 => Ok(()),
+            1 => f.write_str(", 1 question not answered: the bundle has no answer left for it"),
+            many => write!(f, ", {many} questions not answered: the bundle has no answer left for them"),
+        }
     }
 }
 
@@ -222,6 +241,12 @@ impl Finished {
         self.before
     }
 
+    /// Returns the number of questions that their bundle had no answer left for, in this run or before it: their rows say so,
+    /// and are not among the released ones.
+    pub fn unanswered(&self) -> u64 {
+        self.unanswered
+    }
+
     /// Returns the number of windows that were refused for budget.
     pub fn refused(&self) -> u64 {
         self.refused
@@ -249,7 +274,7 @@ impl Finished {
     pub fn exit_code(&self) -> u8 {
         match self {
             Finished { refused: 1.., .. } => 75,
-            Finished { released: 0, lost: 1.., stopped: false, .. } => 78,
+            Finished { released: 0, unanswered: 0, lost: 1.., stopped: false, .. } => 78,
             _ => 0,
         }
     }
@@ -381,6 +406,14 @@ mod tests {
             said(Finished { skipped: 1, lost: 2, stopped: true, ..all }),
             "0 released, 1 skipped, 2 lost, stopped"
         );
+        assert_eq!(
+            said(Finished { released: 2, before: 2, unanswered: 1, stopped: true, ..all }),
+            "0 released, 2 released before, stopped, 1 question not answered: the bundle has no answer left for it"
+        );
+        assert_eq!(
+            said(Finished { unanswered: 3, ..all }),
+            "0 released, 3 questions not answered: the bundle has no answer left for them"
+        );
     }
 
     // Refutes a run that lost every window and reports success.
@@ -390,6 +423,8 @@ mod tests {
         assert_eq!(all.exit_code(), 0);
         assert_eq!(Finished { lost: 2, ..all }.exit_code(), 78);
         assert_eq!(Finished { lost: 2, released: 1, ..all }.exit_code(), 0);
+        assert_eq!(Finished { lost: 2, unanswered: 1, ..all }.exit_code(), 0);
+        assert_eq!(Finished { unanswered: 1, ..all }.exit_code(), 0);
         assert_eq!(Finished { lost: 2, stopped: true, ..all }.exit_code(), 0);
         assert_eq!(Finished { lost: 2, refused: 1, ..all }.exit_code(), 75);
     }

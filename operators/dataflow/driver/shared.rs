@@ -71,6 +71,8 @@ pub(crate) struct ProcessShared {
     by_status: [AtomicU64; 4],
     /// The number of the released windows that had left before this run.
     before: AtomicU64,
+    /// The number of questions that their bundle had no answer left for.
+    unanswered: AtomicU64,
     /// The number of windows that the gate has not answered for.
     awaited: AtomicUsize,
     /// A reference that every release holds until it has reached its sink.
@@ -94,6 +96,7 @@ impl ProcessShared {
             halts: Mutex::new(Vec::new()),
             by_status: Default::default(),
             before: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
             awaited: AtomicUsize::new(0),
             leaving: Arc::new(()),
             revealing,
@@ -166,6 +169,11 @@ impl ProcessShared {
         }
     }
 
+    /// Counts a question that its bundle had no answer left for, whose row says so.
+    pub(crate) fn count_unanswered(&self) {
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Counts windows that were submitted to a gate, and those that it has answered for.
     pub(crate) fn awaits(&self, before: usize, after: usize) {
         self.awaited.fetch_add(after.wrapping_sub(before), Ordering::SeqCst);
@@ -192,6 +200,7 @@ impl ProcessShared {
             finished.add(status, self.by_status[status as usize].load(Ordering::Relaxed));
         }
         finished.before = self.before.load(Ordering::Relaxed);
+        finished.unanswered = self.unanswered.load(Ordering::Relaxed);
         finished
     }
 }

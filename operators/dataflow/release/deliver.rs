@@ -11,6 +11,7 @@ use crate::dataflow::driver::{ProcessShared, RunError};
 use crate::dataflow::engine::{Operator, Pipeline, StreamVec};
 use crate::gate::BudgetStatus;
 use crate::ledger::{Digest, Name, ReleaseStatus, Row, status_word};
+use crate::mechanisms::queries::ReleasedAnswer;
 use crate::time::{Time, in_utc};
 
 /// Delivers releases to a sink, and marks them as delivered once it has taken them.
@@ -84,6 +85,14 @@ struct Ticket {
 /// A backend to which releases report their outcome, from any thread.
 pub(super) type SharedBackend = Arc<Mutex<Box<dyn ReleaseBackend>>>;
 
+/// Returns true if a row is that of a question that its bundle had no answer left for.
+pub(super) fn is_unanswered(row: &Row) -> bool {
+    let is_of_question = row.status() == ReleaseStatus::Sealed && row.release().part.is_some();
+    let lines = row.lines();
+    let answer = lines.lines().next().filter(|_| is_of_question).and_then(ReleasedAnswer::read);
+    answer.is_some_and(|answer| answer.estimate.is_none())
+}
+
 impl LeavingRelease {
     /// Creates the release of a row, with the status of its budget and the time that the gate took.
     pub(super) fn new(
@@ -120,6 +129,11 @@ impl LeavingRelease {
     /// Returns the window of the release.
     pub fn window(&self) -> Interval {
         self.row.release().window
+    }
+
+    /// Returns true if it is the row of a question that its bundle had no answer left for.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        is_unanswered(&self.row)
     }
 
     /// Returns the outcome of the release.

@@ -20,7 +20,7 @@ use crate::dataflow::engine::{
     OperatorBuilder, OutputBuilder, Pipeline, Probing, StreamVec,
 };
 use crate::dataflow::release::LeavingRelease;
-use crate::dataflow::release::deliver::{SharedBackend, lock};
+use crate::dataflow::release::deliver::{SharedBackend, is_unanswered, lock};
 use crate::dataflow::release::operator::{ReleaseBackend, Waker};
 use crate::gate::{BudgetStatus, GateEvent, ReleaseRequest, SkipReason};
 use crate::invalid::{Invalid, InvalidKind};
@@ -341,7 +341,10 @@ impl<A: QueryAnswering> QuerySequencer<A> {
     pub(super) fn leaving(&mut self, outcome: QueryOutcome) -> LeavingRelease {
         let is_new = self.left.insert(outcome.0.release().id());
         if is_new {
-            self.shared.count(&outcome.0);
+            match is_unanswered(&outcome.0) {
+                true => self.shared.count_unanswered(),
+                false => self.shared.count(&outcome.0),
+            }
         }
         let leaving = LeavingRelease::new(outcome, &self.handle, &self.shared);
         if is_new { leaving } else { leaving.repeated() }

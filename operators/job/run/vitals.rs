@@ -151,7 +151,10 @@ impl Vitals {
         known.budget_status = Some(release.budget_status().clone());
         known.ledger = ledger.or(known.ledger);
         known.rows += u64::from(ledger.is_some());
-        known.left.add(release.status(), 1);
+        match release.is_unanswered() {
+            true => known.left.unanswered += 1,
+            false => known.left.add(release.status(), 1),
+        }
     }
 
     /// Counts an answer that leaves at a later tick than the first one after its question.

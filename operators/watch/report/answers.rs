@@ -23,6 +23,8 @@ pub(super) struct ReportedAnswers {
     /// The ids of the releases that were added.
     known: HashSet<String>,
     omitted: u64,
+    /// The number of added ones that the bundle had no answer left for.
+    unanswered: usize,
 }
 
 /// The answer of a question, or its refusal.
@@ -62,6 +64,7 @@ impl ReportedAnswers {
         if !self.known.insert(answer.id.clone().into_owned()) {
             return false;
         }
+        self.unanswered += usize::from(answer.cell.is_none());
         if newest.is_some_and(|most| self.answers.len() >= most) {
             self.answers.pop_front();
             self.omitted += 1;
@@ -74,9 +77,22 @@ impl ReportedAnswers {
         true
     }
 
-    /// The number of answers that were added.
+    /// The number of answers and refusals that were added.
     pub(super) fn count(&self) -> usize {
         self.known.len()
+    }
+
+    /// The answers and the questions without one, in words.
+    fn in_words(&self) -> String {
+        let answers = counted(self.count() - self.unanswered, "answer");
+        let analysts = counted(self.by_analyst().len(), "analyst");
+        match self.unanswered {
+            0 => format!("{answers} to questions of {analysts}"),
+            unanswered => {
+                let questions = counted(unanswered, "question");
+                format!("{answers} and {questions} that the bundle had no answer left for, of {analysts}")
+            }
+        }
     }
 
     /// The answers of each analyst.
@@ -211,12 +227,8 @@ impl HtmlPage<'_> {
     pub(super) fn answers(&mut self, series: &ReleaseSeries) {
         let answers = &series.answers;
         let analysts = answers.by_analyst();
-        self.text += &format!(
-            "<section><h2>{}</h2><p class=\"sub\">{} to questions of {}</p>",
-            escape(&series.name),
-            counted(answers.count(), "answer"),
-            counted(analysts.len(), "analyst")
-        );
+        self.text +=
+            &format!("<section><h2>{}</h2><p class=\"sub\">{}</p>", escape(&series.name), answers.in_words());
         let paid = answers.answers.back().and_then(|newest| cost(&newest.promise));
         let paid = paid.map_or(String::new(), |paid| {
             format!("All answers of the bundle together cost {paid}, paid once, with the first. ")

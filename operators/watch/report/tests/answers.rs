@@ -68,7 +68,10 @@ fn an_answer_has_its_question_interval_and_price() {
     let [ann, ben] = [("<h3>ann</h3>", "<h3>ben</h3>"), ("<h3>ben</h3>", "</section>")]
         .map(|(from, to)| between(&html, from, to)[0]);
     for (part, words) in [
-        (&html[..], "<p class=\"sub\">6 answers to questions of 2 analysts</p>"),
+        (
+            &html[..],
+            "<p class=\"sub\">5 answers and 1 question that the bundle had no answer left for, of 2 analysts</p>",
+        ),
         (
             &html,
             "All answers of the bundle together cost epsilon 2, delta 0.000001, paid once, with the first. A count takes one",
