@@ -17,6 +17,8 @@ pub struct Invalid {
     field: Cow<'static, str>,
     kind: InvalidKind,
     remedy: Cow<'static, str>,
+    /// The value that was found, where the words of its kind say too little.
+    found: Option<&'static str>,
 }
 
 /// The kind of value that was found in the refused field.
@@ -75,7 +77,17 @@ impl Invalid {
         kind: InvalidKind,
         remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Invalid { field: field.into(), kind, remedy: remedy.into() }
+        Invalid { field: field.into(), kind, remedy: remedy.into(), found: None }
+    }
+
+    /// Describes the value that was found in other words than those of its kind.
+    pub(crate) fn with_found(self, found: &'static str) -> Self {
+        Invalid { found: Some(found), ..self }
+    }
+
+    /// Returns the description of the value that was found.
+    pub(crate) fn found(&self) -> &'static str {
+        self.found.unwrap_or_else(|| self.kind.found())
     }
 
     /// Returns the name of the refused parameter.
@@ -96,7 +108,7 @@ impl Invalid {
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: found {}; give {}", self.field, self.kind.found(), self.remedy)
+        write!(f, "{}: found {}; give {}", self.field, self.found(), self.remedy)
     }
 }
 

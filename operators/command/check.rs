@@ -57,6 +57,9 @@ impl CheckArgs {
         let mut warnings = plan.warnings;
         warnings.extend(job.check_questions().map_err(|refused| Refusal::unfit(&self.config, &refused))?);
         let unfit = |refused| Refusal::unfit(&self.config, &refused);
+        if !self.connect {
+            warnings.extend(job.unanswerable_questions().map_err(unfit)?);
+        }
         let mut unfinished = job.unfinished_windows(SystemClock.now()).map_err(unfit)?;
         let (mut fits, mut pipe, mut left) = ("within the budget", None, None);
         if self.connect {

@@ -22,7 +22,7 @@ impl UnfitJob {
     /// Creates a refusal from that of a mechanism, a schedule or an account, at the field of the job file
     /// that caused it.
     pub(crate) fn at(field: impl Into<String>, invalid: &Invalid) -> UnfitJob {
-        let found = invalid.kind().found();
+        let found = invalid.found();
         UnfitJob::new(field, format!("{}: found {found}; give {}", invalid.field(), invalid.remedy()))
     }
 

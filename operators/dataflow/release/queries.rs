@@ -277,6 +277,7 @@ impl<A: QueryAnswering> QuerySequencer<A> {
         if self.again.since.is_some_and(|since| start < since) {
             let remedy = "a later time, or leave it out: after the restart not all records of that window are read again";
             let why = Invalid::new("at", InvalidKind::TooSmall, remedy);
+            let why = why.with_found("a time of an earlier window");
             let refused = Unanswered { question: posed.question.into(), why };
             return self.seeking.push_back(QueryAction::Refuse(id, refused));
         }

@@ -62,7 +62,7 @@ pub(super) fn derived(
                     let remedy = "edges of at most 10^15 and nine digits, of numbers, or a depth, of texts";
                     return node
                         .descendant(&[release.statistic.word(), "by"])
-                        .refuse(refused.kind().found(), remedy);
+                        .refuse(refused.found(), remedy);
                 }
             }
         }

@@ -295,7 +295,7 @@ impl<'a> ConfigNode<'a> {
     pub(in crate::job) fn accept<T>(&self, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
-            Err(invalid) => self.refuse(invalid.kind().found(), invalid.remedy()),
+            Err(invalid) => self.refuse(invalid.found(), invalid.remedy()),
         }
     }
 
@@ -306,7 +306,7 @@ impl<'a> ConfigNode<'a> {
         let letters = |word: &&str| !word.is_empty() && !known.contains(word);
         let unknown = text.split([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).filter(letters);
         let meant = meant(text, known).or_else(|| unknown.filter_map(|word| meant(word, known)).next());
-        let wrong = MistakeDetail::new(MistakeKind::Value, invalid.kind().found(), invalid.remedy());
+        let wrong = MistakeDetail::new(MistakeKind::Value, invalid.found(), invalid.remedy());
         self.record_mistake(MistakeDetail { meant: meant.map(str::to_owned), ..wrong })
     }
 

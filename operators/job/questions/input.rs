@@ -52,6 +52,8 @@ pub(crate) enum QuestionInput {
 pub(crate) struct WholeQuestions {
     path: Option<PathBuf>,
     questions: Vec<Query>,
+    /// The line of each question.
+    lines: Vec<u64>,
     texts: AskedTexts,
 }
 
@@ -72,6 +74,16 @@ impl WholeQuestions {
     /// Returns all of them.
     pub(crate) fn all(&self) -> &[Query] {
         &self.questions
+    }
+
+    /// Returns the file that they are of.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns each of them with the number of its line.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (&Query, u64)> {
+        self.questions.iter().zip(self.lines.iter().copied())
     }
 }
 
@@ -175,17 +187,20 @@ impl QuestionFile {
                 path.display()
             ))
         })?;
-        let (mut questions, mut mistakes, texts) = (Vec::new(), Vec::new(), AskedTexts::default());
+        let (mut questions, mut lines) = (Vec::new(), Vec::new());
+        let (mut mistakes, texts) = (Vec::new(), AskedTexts::default());
         for (line, number) in text.lines().zip(1..) {
             let found = question(schema, line, asked_at).map_err(|refused| refused.to_string());
             let added = found.and_then(|found| {
                 found.iter().try_for_each(|question| texts.add(question, number))?;
+                lines.extend(found.iter().map(|_| number));
                 questions.extend(found);
                 Ok(())
             });
             mistakes.extend(added.err().map(|refused| format!("{}:{number}: {refused}", path.display())));
         }
-        Ok(QuestionFile { whole: WholeQuestions { path: Some(path.to_owned()), questions, texts }, mistakes })
+        let path = Some(path.to_owned());
+        Ok(QuestionFile { whole: WholeQuestions { path, questions, lines, texts }, mistakes })
     }
 }
 

@@ -13,8 +13,10 @@ mod asked_texts;
 mod input;
 mod price;
 mod service;
+mod unanswerable;
 
 pub(crate) use ask_plan::{AskPlan, AskedField};
 pub(crate) use input::QuestionInput;
 pub(crate) use price::AskPrice;
 pub use service::{AskOutcome, AskUnavailable, QuestionService};
+pub(crate) use unanswerable::AnsweredQuestions;

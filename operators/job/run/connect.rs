@@ -12,9 +12,10 @@ use crate::gate::{compare, resumed_since};
 use crate::http::AccessToken;
 use crate::invalid::found_by;
 use crate::job::config::AskSpec;
+use crate::job::questions::AnsweredQuestions;
 use crate::job::sinks;
 use crate::ledger::{
-    Anchor, Charge, Digest, Journal, Ledger, LedgerKey, RefusedWindows, ReleaseId as Released, Shortfall,
+    Anchor, Charge, Digest, Journal, Ledger, LedgerKey, RefusedWindows, ReleaseId as Released, Row, Shortfall,
 };
 use crate::time::{Span, in_utc};
 
@@ -56,6 +57,8 @@ pub struct Connected {
     pub shares_above: Option<String>,
     /// The warnings about questions that were edited under the id of an answer, each with the line of its file.
     pub edited: Vec<String>,
+    /// The warnings about questions that cannot be answered, each with the line of its file.
+    pub unanswerable: Vec<String>,
 }
 
 impl Connected {
@@ -96,7 +99,7 @@ impl Connected {
         let archived = self.lacks_archived.clone();
         let refused = self.refused.iter().map(|shortfall| warning(shortfall, self.renews));
         let above = self.shares_above.iter().cloned();
-        let edited = self.edited.iter().cloned();
+        let edited = self.edited.iter().chain(&self.unanswerable).cloned();
         let of_ledger = edited.chain(unbound).chain(lost).chain(past).chain(archived).chain(without_token);
         of_ledger.chain(above).chain(was_refused).chain(refused).collect()
     }
@@ -217,7 +220,7 @@ impl Job {
         let renews = matches!(self.account().promise(), Promise::Any(_) | Promise::Each(_));
         let questions = self.with_questions(&asks);
         let unfinished = self.unfinished_in(&mut ledger, (&offers, &questions), SystemClock.now())?;
-        let edited = self.edited_questions(&mut ledger, &questions)?;
+        let (edited, unanswerable) = self.checked_questions(&mut ledger, &questions)?;
         let (left, was_refused) = self.left_in(&mut ledger)?;
         let refused = ledger.shortfalls(account, asked)?;
         // Windows of a time that others have not paid for may fit all the same.
@@ -236,32 +239,41 @@ impl Job {
             left,
             shares_above,
             edited,
+            unanswerable,
         })
     }
 
-    /// Returns the words about each question of a file whose id has the answer of another one in the ledger.
-    fn edited_questions(
+    /// Returns the words about each question of a file whose id has the answer of another one in the ledger, and about each one that
+    /// cannot be answered beside its answers.
+    fn checked_questions(
         &self,
         ledger: &mut Ledger,
         asks: &[(AskPlan, QuestionInput)],
-    ) -> Result<Vec<String>, RunError> {
+    ) -> Result<(Vec<String>, Vec<String>), RunError> {
         const TOGETHER: i64 = 500;
         let (mut edited, mut after) = (Vec::new(), 0);
         if self.asks.iter().all(|ask| ask.questions.is_none()) {
-            return Ok(edited);
+            return Ok((edited, Vec::new()));
         }
-        let version = |ask: &AskPlan| ask.version_digest();
+        let mut answered: Vec<AnsweredQuestions> =
+            asks.iter().map(|_| AnsweredQuestions::default()).collect();
+        let mut add = |row: &Row| {
+            asks.iter().zip(&mut answered).for_each(|((ask, _), answered)| answered.add(ask, row));
+        };
+        ledger.undelivered(&self.name)?.iter().for_each(&mut add);
         loop {
             let rows = ledger.delivered_after(&self.name, after, TOGETHER)?;
-            let Some(last) = rows.last() else { return Ok(edited) };
+            let Some(last) = rows.last() else { break };
             after = last.sequence();
             for row in rows.iter().filter(|row| row.release().part.is_some()) {
                 let release = row.release();
                 let of_row =
-                    |(ask, _): &&(AskPlan, _)| ask.name == release.name && version(ask) == release.version;
+                    |(ask, _): &&(AskPlan, _)| ask.name == release.name && ask.version_digest() == release.version;
                 edited.extend(asks.iter().find(of_row).and_then(|(_, questions)| questions.answered(row)));
+                add(row);
             }
         }
+        Ok((edited, self.unanswerable(asks, &answered)))
     }
 
     /// Opens each file of a path, as a run of the job does, and reads none. Returns a warning for each symbolic link that

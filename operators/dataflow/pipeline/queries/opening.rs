@@ -20,7 +20,7 @@ use crate::ledger::{Charge, Digest, Name, VersionTerms, rows};
 use crate::mechanisms::queries::{ColumnStore, MatchedTotals, Query, QueryRow, ReadyAnswers, Schema, Steps};
 use crate::mechanisms::{ContributionBound, Head, ReleaseLines};
 use crate::noise::NoiseSource;
-use crate::time::{Span, Time, in_words};
+use crate::time::{Span, Time, in_utc, in_words};
 use crate::{gate, ledger};
 
 /// A bundle of answers that is ready, with what its releases have in common.
@@ -88,18 +88,22 @@ impl<R: ReadyAnswers> QueryAnswering for PreparedBundle<R> {
             return Err(Invalid::new("question", InvalidKind::Mixed, remedy));
         }
         if !self.prepared.serves(question.analyst()) {
-            return Err(Invalid::new(
-                "analyst",
-                InvalidKind::Mixed,
-                "an analyst who has a share of the bundle",
-            ));
+            let remedy = "an analyst who has one";
+            let refused = Invalid::new("analyst", InvalidKind::Mixed, remedy);
+            return Err(refused.with_found("an analyst without a share of the bundle"));
         }
         if question.at() < given {
             let remedy = "a time that the questions' source has not declared complete before it asks";
-            return Err(Invalid::new("at", InvalidKind::TooSmall, remedy));
+            let refused = Invalid::new("at", InvalidKind::TooSmall, remedy);
+            return Err(refused.with_found("a time that has passed"));
         }
         newest(&self.schedule, self.late, question.at()).ok_or_else(|| {
-            Invalid::new("at", InvalidKind::TooSmall, "a time at which the first window has closed, or later")
+            let remedy = match self.schedule.window(0) {
+                Some(first) => format!("{} or later", in_utc(first.end().saturating_add(self.late))),
+                None => "a time at which it is".to_owned(),
+            };
+            let refused = Invalid::new("at", InvalidKind::TooSmall, remedy);
+            refused.with_found("a time before the first window is over")
         })
     }
 
