@@ -191,7 +191,10 @@ fn answers_are_bounded_paid_once_and_given_again() {
 {"id":"h","analyst":"cat","count":"all"}
 "#;
     fs::write(place.0.join("questions.jsonl"), questions() + more).unwrap();
-    place.replay(&job, 1, "out.jsonl");
+    let finished = place.replay(&job, 1, "out.jsonl");
+    let numbers =
+        (finished.released(), finished.released_before(), finished.unanswered(), finished.exit_code());
+    assert_eq!(numbers, (6, 6, 1, 0));
     let second = place.read("out.jsonl");
     let added = second.strip_prefix(&first).unwrap();
     let lines: Vec<&str> = added.lines().collect();
@@ -224,5 +227,15 @@ fn answers_are_bounded_paid_once_and_given_again() {
     let edited = Job::parse(place.0.join("job.toml"), &text.replace("price < 90", "price < 80")).unwrap();
     let refused = edited.replay(Replay { out: Some(place.0.join("out.jsonl")), ..Replay::default() });
     assert!(refused.unwrap_err().to_string().contains("where"));
-    assert_eq!(job.connect(None).unwrap().warnings(), [""; 0]);
+    let connected = job.connect(None).unwrap();
+    assert_eq!(connected.warnings(), connected.unanswerable);
+    let [refused, unserved] = &connected.unanswerable[..] else { panic!("{connected:?}") };
+    assert!(
+        refused.contains(":7: question g of ben: id: found that of a question that was refused"),
+        "{refused}"
+    );
+    assert!(
+        unserved.contains(":8: question h of cat: analyst: found an analyst without a share"),
+        "{unserved}"
+    );
 }
