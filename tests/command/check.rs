@@ -186,6 +186,46 @@ fn a_named_pipe_is_not_opened() {
     assert!(ended.err.contains("is a named pipe, which is read once"), "{ended:?}");
 }
 
+// Refutes a sample in which a field of few values passes for people, and an exchange of day and month for the times of the job.
+#[test]
+fn a_sample_warns_of_few_people_and_of_times_outside_of_all_windows() {
+    let jobs = Jobs::new("suspect", "quickstart.toml");
+    let job = "[job]\nname = \"sales\"\nversion = 1\nfrom = \"2026-11-01T00:00:00Z\"\nuntil = \"2026-12-01T00:00:00Z\"\n\
+        [source]\ntype = \"csv\"\npath = \"sales.csv\"\ntime = { field = \"time\", format = \"%d.%m.%Y %H:%M\" }\n\
+        [privacy]\nperson = { field = \"card\", missing = \"drop\" }\npromise = \"each day\"\n\
+        budget = { epsilon = 1.0, delta = 1e-6 }\nledger = \"sales.ledger\"\naccount = \"sales\"\n\
+        [[release]]\nname = \"cards\"\nevery = \"1 day\"\npeople = {}\nnoise = \"gaussian\"\nshare = 1.0\n";
+    std::fs::write(jobs.path("job.toml"), job).unwrap();
+    let line = |number: usize| {
+        format!("hall {},c{},{:02}.11.2026 10:00\n", number % 3, number % 90, number % 12 + 1)
+    };
+    let log = (0..1_200).map(line).collect::<String>();
+    std::fs::write(jobs.path("sales.csv"), format!("hall,card,time\n{log}")).unwrap();
+    let config = jobs.path("job.toml");
+    let few = "warning: privacy.person: field hall: 1,200 records are of 3 people: the field may not be that of a person";
+    let exchanged =
+        "warning: job.from, job.until: 1,100 of 1,200 records that have a time lie outside of all windows. ";
+    let halls = jobs.changed("halls.toml", "\"card\"", "\"hall\"");
+    let months = jobs.changed("months.toml", "%d.%m.%Y", "%m.%d.%Y");
+    for (config, warnings) in [(&config, [false, false]), (&halls, [true, false]), (&months, [false, true])] {
+        let (code, page, error) = discreet(&["check", config, "--sample", "all"]);
+        assert!(
+            code == 0 && error.is_empty() && page.contains("found 1,200, readable 1,200"),
+            "{page}{error}"
+        );
+        assert_eq!([few, exchanged].map(|warning| page.contains(warning)), warnings, "{page}");
+        let line = crate::json(&["check", config, "--sample", "all", "--json"]);
+        let said = line["sample"]["warnings"].as_array().unwrap().len();
+        assert_eq!(said, warnings.into_iter().filter(|is_said| *is_said).count(), "{line}");
+        // No run says so, and none ends otherwise for it.
+        let (code, _, error) = discreet(&["replay", config, "--demo"]);
+        assert!(code == 0 && !error.contains("the field may not be"), "{error}");
+    }
+    // A tenth of the records is too few to tell.
+    let (_, page, _) = discreet(&["check", &halls, "--sample", "120"]);
+    assert!(page.contains(", of 3 people\n") && !page.contains("warning: privacy.person"), "{page}");
+}
+
 // Refutes a check that ignores spent budget, one that counts windows that are paid for already, and a job
 // that is refused because its cap was raised.
 #[test]

@@ -502,6 +502,62 @@ mod tests {
         assert_eq!(said.lock().unwrap().len(), 2);
     }
 
+    // Refutes a warning of a log with enough people, one that a real run gives, and a field of three values that passes for people.
+    #[test]
+    fn very_few_people_for_their_records_are_warned_of() {
+        let person = || Use { kind: SurveyedKind::Person(Missing::Drop), ..key("hall") };
+        let fields = ["hall".to_owned()];
+        for (records, people, is_warned) in [
+            (199, 1, false),
+            (200, 1, true),
+            (200, 2, false),
+            (201, 2, true),
+            (5_000, 3, true),
+            (1_900, 19, false),
+            (1_901, 19, true),
+            (5_000, 20, false),
+        ] {
+            let survey = Survey::for_open_data(vec![person()], (None, None), u64::MAX).with_people();
+            let run = Survey::for_run(vec![person()], (None, None), None);
+            for number in 0..records {
+                let line = format!("{:03}", number % people);
+                let mut cells = LineCells::new(1);
+                cells.put(0, 0, 3);
+                survey.line(line.as_bytes(), &cells, &fields, (None, || None));
+                run.line(line.as_bytes(), &cells, &fields, (None, || None));
+            }
+            let page = survey.to_string();
+            let is_found = page.contains("the field may not be that of a person");
+            assert_eq!(is_found, is_warned, "{records} {people}: {page}");
+            assert_eq!(survey.to_json()["warnings"].as_array().unwrap().len(), usize::from(is_warned));
+            assert!(run.missing().is_empty());
+        }
+    }
+
+    // Refutes a format that exchanges day and month and passes for healthy, a warning at the half, and one of a real run.
+    #[test]
+    fn records_most_of_which_lie_outside_of_all_windows_are_warned_of() {
+        let of_time = || Use { kind: SurveyedKind::Time, ..key("time") };
+        let fields = ["time".to_owned()];
+        for (inside, outside, is_warned) in [(1, 2, true), (2, 2, false), (1_466, 3_534, true), (3, 1, false)]
+        {
+            let span = (Some(0), Some(10));
+            let survey = Survey::for_open_data(vec![of_time()], span, u64::MAX);
+            let run = Survey::for_run(vec![of_time()], span, None);
+            let mut cells = LineCells::new(1);
+            cells.put(0, 0, 1);
+            for number in 0..inside + outside {
+                let time = if number < inside { 9 } else { 10 };
+                survey.line(b"x", &cells, &fields, (Some(time), || None));
+                run.record_time(time);
+                run.line(b"x", &cells, &fields, (Some(time), || None));
+            }
+            let page = survey.to_string();
+            assert_eq!(page.contains("lie outside of all windows"), is_warned, "{page}");
+            assert!(!page.contains("no record lies between") && run.outside().is_none());
+        }
+    }
+
     #[test]
     fn a_time_that_is_not_read_is_not_missing() {
         let of_time = || Use { place: "source.time".to_owned(), kind: SurveyedKind::Time, ..key("time") };

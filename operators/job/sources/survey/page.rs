@@ -11,6 +11,15 @@ use crate::job::config::Missing;
 use crate::job::sources::lines::LineFault;
 use crate::time::{Time, ZoneRules};
 
+/// The number of people from which they are not few, however many records they have.
+const FEW_PEOPLE: u64 = 20;
+
+/// The number of records from which people may be few.
+const MANY_RECORDS: u64 = 200;
+
+/// The number of records of each person at which people are few.
+const RECORDS_OF_A_PERSON: u64 = 100;
+
 impl Survey {
     /// The fields that no counted record has.
     pub(super) fn missing(&self) -> Vec<String> {
@@ -40,7 +49,28 @@ impl Survey {
             };
             format!("{place}: field {field}: {of_them}; {comes}. {asks}")
         };
-        missing.map(warning).chain(self.without_row()).chain(self.without_effect()).collect()
+        let more = self.without_row().into_iter().chain(self.without_effect()).chain(self.of_few_people());
+        missing.map(warning).chain(more).collect()
+    }
+
+    /// The warning that a sample has very few people for its number of records.
+    fn of_few_people(&self) -> Option<String> {
+        let people = self.people().filter(|_| self.open)?;
+        let is_of_person = |counted: &&FieldCount| matches!(counted.of.kind, SurveyedKind::Person(_));
+        let FieldCount { of: Use { place, field, .. }, found, .. } = self.uses().find(is_of_person)?;
+        let found = found.load(Ordering::Relaxed);
+        let are_few = people > 0
+            && people < FEW_PEOPLE
+            && found >= MANY_RECORDS
+            && people.saturating_mul(RECORDS_OF_A_PERSON) < found;
+        are_few.then(|| {
+            format!(
+                "{place}: field {field}: {} are of {}: the field may not be that of a person, but of what many people share, and then \
+                 no person is protected. Is it the id of a person?",
+                records(found),
+                counted_people(people)
+            )
+        })
     }
 
     /// The lists of keys that no record of open data has, and the conditions that hold of none.
@@ -91,7 +121,7 @@ impl Survey {
         self.uses().filter_map(warning).collect()
     }
 
-    /// The warning, once all records have been read, that none of them lies where there are windows.
+    /// The warning, once all records have been read, that none of them lies where there are windows; of open data, that most do not.
     pub(super) fn outside(&self) -> Option<String> {
         if self.lines() == 0 {
             // A real run does not reveal whether it had any record.
@@ -100,8 +130,11 @@ impl Survey {
                 "the source holds no record; every window is empty. Is it the right one?".to_owned()
             });
         }
-        if self.inside.load(Ordering::Relaxed) || self.span == (None, None) {
+        if self.span == (None, None) {
             return None;
+        }
+        if self.inside.load(Ordering::Relaxed) {
+            return self.mostly_outside();
         }
         let times = self.span_of_times();
         // No line could be read, which is said already.
@@ -121,6 +154,22 @@ impl Survey {
 }
 
 impl Survey {
+    /// The warning that more than half of the records of open data that have a time lie where there are no windows.
+    fn mostly_outside(&self) -> Option<String> {
+        let is_time = |counted: &&FieldCount| counted.of.kind == SurveyedKind::Time;
+        let FieldCount { readable, within, .. } = self.uses().find(is_time).filter(|_| self.open)?;
+        let (readable, within) = (readable.load(Ordering::Relaxed), within.load(Ordering::Relaxed));
+        let outside = readable.saturating_sub(within);
+        (outside > within).then(|| {
+            format!(
+                "job.from, job.until: {} of {} that have a time lie outside of all windows. Are these two right, and the format of the \
+                 time (the order of day and month, too) and its zone?",
+                grouped(outside),
+                records(readable)
+            )
+        })
+    }
+
     /// The counts as one object of JSON.
     pub fn to_json(&self) -> serde_json::Value {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -267,15 +316,7 @@ impl fmt::Display for Survey {
                     let people = self.people().unwrap_or_default();
                     let more = if people > MOST_PEOPLE as u64 { "more than " } else { "" };
                     let people = people.min(MOST_PEOPLE as u64);
-                    writeln!(
-                        f,
-                        ", of {more}{}",
-                        if people == 1 {
-                            "1 person".to_owned()
-                        } else {
-                            format!("{} people", grouped(people))
-                        }
-                    )?;
+                    writeln!(f, ", of {more}{}", counted_people(people))?;
                 }
                 SurveyedKind::Key(Some(_)) => writeln!(f, ", among the listed keys {}", count(within))?,
                 _ => writeln!(f)?,
@@ -314,6 +355,10 @@ impl fmt::Display for Survey {
 
 fn records(count: u64) -> String {
     if count == 1 { "1 record".to_owned() } else { format!("{} records", grouped(count)) }
+}
+
+fn counted_people(count: u64) -> String {
+    if count == 1 { "1 person".to_owned() } else { format!("{} people", grouped(count)) }
 }
 
 fn moment(time: Time) -> String {
