@@ -16,8 +16,8 @@ pub(crate) struct InitArgs {
     /// The kind of the log
     #[arg(long, value_name = "KIND")]
     from: LogWord,
-    /// The log, of which the names of the columns are read and no value is written; give one that is public
-    /// or your own
+    /// The log, of which the names of the columns are read, and the first lines compared where no usual name
+    /// says whose a record is; no value is written. Give one that is public or your own
     #[arg(value_name = "LOG")]
     file: Option<PathBuf>,
     /// The job file to write, which must not exist; access_log.toml, events.toml, orders.toml or zeek.toml
@@ -115,7 +115,9 @@ fn page(template: &JobTemplate, out: &Path, log: Option<&Path>) -> String {
             true => "the names of the columns were read",
             false => "no line names the columns: the kinds of the first values were read",
         };
-        page += &format!("; of {} {read}, and no value was written", log.display());
+        let compared =
+            if template.compares_values() { ", and the values of the first lines compared" } else { "" };
+        page += &format!("; of {} {read}{compared}, and no value was written", log.display());
     }
     page.push('\n');
     page.extend(template.first_line().map(|first_line| format!("{first_line}\n")));

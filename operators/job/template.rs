@@ -5,8 +5,13 @@
 //! file. So times have no format, which only a value shows, unless the kind of log says it. Of a file without a
 //! line of names the kinds of the first values are read: the columns have numbers for names, and the time a format.
 //! Which of both a first line of separated text is taken for is said, with the way to state the other.
+//!
+//! Where no usual name says whose a record is, the values of the first lines are compared, and the column is chosen in which
+//! the most come again. Its name is written only where it cannot be a value: it is one that was made up, or one of a line that
+//! has names for sure.
 
 mod names;
+mod person;
 
 use std::fmt::Write;
 use std::io;
@@ -14,6 +19,7 @@ use std::path::Path;
 
 use super::config::text as quoted;
 use names::{Candidates, FirstLineIs, LogNames, UnnamedColumns};
+use person::{ChosenBy, LikelyPerson};
 
 /// The most other columns that a comment names for the person.
 const MOST_OTHERS: usize = 8;
@@ -73,6 +79,7 @@ pub struct JobTemplate {
     edits: Vec<(usize, String)>,
     has_names: bool,
     first_line: Option<String>,
+    compares_values: bool,
 }
 
 impl JobTemplate {
@@ -105,6 +112,7 @@ impl JobTemplate {
         page.head(kind, file);
         page.source(kind, path, found.as_ref());
         let columns = NamedColumns::of(kind, found.as_ref());
+        page.compares_values = columns.person.likely.is_some();
         page.privacy(kind, &columns);
         page.releases(kind, &columns);
         Ok(page)
@@ -125,8 +133,14 @@ impl JobTemplate {
         self.first_line.as_deref()
     }
 
+    /// Returns true if the column of the person was chosen by the values of the first lines.
+    pub fn compares_values(&self) -> bool {
+        self.compares_values
+    }
+
     fn empty() -> JobTemplate {
-        JobTemplate { text: String::new(), edits: Vec::new(), has_names: true, first_line: None }
+        let (text, edits) = (String::new(), Vec::new());
+        JobTemplate { text, edits, has_names: true, first_line: None, compares_values: false }
     }
 
     /// Returns the lines to edit, each with what it decides.
@@ -137,6 +151,20 @@ impl JobTemplate {
     fn line(&mut self, line: &str) {
         self.text += line;
         self.text.push('\n');
+    }
+
+    /// Adds a comment, in lines of at most 110 characters.
+    fn comment(&mut self, text: &str) {
+        let mut line = "#".to_owned();
+        for word in text.split(' ') {
+            if line.chars().count() + 1 + word.chars().count() > 110 {
+                self.line(&line);
+                line = "#".to_owned();
+            }
+            line.push(' ');
+            line += word;
+        }
+        self.line(&line);
     }
 
     /// Adds a line that somebody has to decide.
@@ -284,21 +312,35 @@ impl JobTemplate {
         let stated = format!(
             "person  = {{ field = {person}, missing = \"drop\" }}   # records without one are left out"
         );
-        match (columns.person.is_sure, &columns.person.others[..]) {
-            (true, []) => self.line(&stated),
-            (true, others) => {
-                let what = match self.has_names {
-                    true => "whose a record is: another field may be meant",
-                    false => {
-                        "whose a record is: the first column that is no time, unless another one is meant"
-                    }
-                };
-                self.edit(what, &stated);
-                for other in others {
-                    self.line(&format!("# person  = {{ field = {}, missing = \"drop\" }}", quoted(other)));
-                }
+        let NamedColumn { is_sure, others, likely, .. } = &columns.person;
+        match (is_sure, others.is_empty(), likely) {
+            (true, true, None) => self.line(&stated),
+            (true, false, None) => self.edit("whose a record is: another field may be meant", &stated),
+            (true, _, Some(LikelyPerson { by, .. })) => {
+                let reason = by.reason();
+                self.comment(&format!(
+                    "No usual name says whose a record is. This column was chosen: {reason}. Look whether it is the person's: it \
+                     decides who is protected."
+                ));
+                let what =
+                    format!("whose a record is: no usual name says so, and this column is a guess: {reason}");
+                self.edit(&what, &stated);
             }
-            (false, _) => self.edit("whose a record is: the name of the field", &stated),
+            (false, _, None) => self.edit("whose a record is: the name of the field", &stated),
+            (false, _, Some(LikelyPerson { place, by })) => {
+                let (number, reason) = (place + 1, by.reason());
+                self.comment(&format!(
+                    "No usual name says whose a record is, and the first line may be a record, of which nothing is written here. \
+                     Write the name of the person's column: likely number {number}: {reason}."
+                ));
+                let what = format!(
+                    "whose a record is: the name of the field, likely of column {number}, which is a guess: {reason}"
+                );
+                self.edit(&what, &stated);
+            }
+        }
+        for other in others {
+            self.line(&format!("# person  = {{ field = {}, missing = \"drop\" }}", quoted(other)));
         }
         self.line(
             "promise = \"lifetime\"                     # or \"each day\", \"any 30 days\": then the budget \
@@ -426,6 +468,8 @@ struct NamedColumn {
     /// True if the log has it.
     is_sure: bool,
     others: Vec<String>,
+    /// The column that was chosen by its values, where no usual name is known.
+    likely: Option<LikelyPerson>,
 }
 
 impl NamedColumns {
@@ -439,10 +483,18 @@ impl NamedColumns {
             LogKind::Orders => "customer",
         };
         if let Some(unnamed) = found.and_then(|found| found.unnamed.as_ref()) {
-            return NamedColumns::of_places(unnamed);
+            return NamedColumns::of_places(unnamed, found.and_then(|found| found.person));
+        }
+        let mut person = NamedColumn::of(found, names::PERSON, person);
+        if let Some(found) = found.filter(|_| !person.is_sure) {
+            person.likely = found.person;
+            let name = found.person.and_then(|likely| found.columns.get(likely.place));
+            if let Some(name) = name.filter(|_| found.shows_person) {
+                (person.name, person.is_sure) = (name.clone(), true);
+            }
         }
         NamedColumns {
-            person: NamedColumn::of(found, names::PERSON, person),
+            person,
             key: NamedColumn::of(found, key, other),
             value: NamedColumn::of(
                 found,
@@ -453,8 +505,10 @@ impl NamedColumns {
     }
 
     /// Returns the columns of a log without names: any may be that of the person, and others are named for the comments.
-    fn of_places(unnamed: &UnnamedColumns) -> NamedColumns {
-        let person = unnamed.others.first().copied().unwrap_or_default();
+    fn of_places(unnamed: &UnnamedColumns, likely: Option<LikelyPerson>) -> NamedColumns {
+        let first = || unnamed.others.first().copied().unwrap_or_default();
+        let likely = likely.unwrap_or_else(|| LikelyPerson { place: first(), by: ChosenBy::Place });
+        let person = likely.place;
         let rest = || unnamed.others.iter().copied().filter(|place| *place != person);
         let value = rest().rfind(|place| unnamed.numbers.contains(place));
         let key = rest().find(|place| Some(*place) != value);
@@ -462,11 +516,12 @@ impl NamedColumns {
             name: column(place.unwrap_or(person)),
             is_sure: false,
             others: Vec::new(),
+            likely: None,
         };
         let others: Vec<String> = rest().map(column).take(MOST_OTHERS).collect();
         // A job file that runs as it is has some column of the person.
         NamedColumns {
-            person: NamedColumn { name: column(person), is_sure: true, others },
+            person: NamedColumn { name: column(person), is_sure: true, others, likely: Some(likely) },
             key: guess(key),
             value: guess(value),
         }
@@ -474,7 +529,12 @@ impl NamedColumns {
 
     /// Returns the columns of a log that has its own.
     fn fixed(person: &str) -> NamedColumns {
-        let column = |name: &str| NamedColumn { name: name.to_owned(), is_sure: true, others: Vec::new() };
+        let column = |name: &str| NamedColumn {
+            name: name.to_owned(),
+            is_sure: true,
+            others: Vec::new(),
+            likely: None,
+        };
         NamedColumns { person: column(person), key: column(person), value: column(person) }
     }
 }
@@ -484,8 +544,8 @@ impl NamedColumn {
         let mut known =
             found.map_or(Vec::new(), |found| found.all(candidates)).into_iter().map(str::to_owned);
         match known.next() {
-            Some(name) => NamedColumn { name, is_sure: true, others: known.collect() },
-            None => NamedColumn { name: usual.to_owned(), is_sure: false, others: Vec::new() },
+            Some(name) => NamedColumn { name, is_sure: true, others: known.collect(), likely: None },
+            None => NamedColumn { name: usual.to_owned(), is_sure: false, others: Vec::new(), likely: None },
         }
     }
 }

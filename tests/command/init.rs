@@ -157,12 +157,13 @@ fn a_log_without_names_has_a_job_that_runs() {
         let (code, page, error) = within(&place, &["init", "--from", kind, "log.tsv"]);
         assert_eq!((code, error.as_str()), (0, ""), "{kind}");
         let read = format!(
-            "wrote {job}; of log.tsv no line names the columns: the kinds of the first values were read, and no value was written\n"
+            "wrote {job}; of log.tsv no line names the columns: the kinds of the first values were read, and the values of the first lines compared, and no value was written\n"
         );
         assert!(page.starts_with(&read), "{page}");
         for words in [
             "the names of the columns, in their order\n",
-            "whose a record is: the first column that is no time, unless another one is meant\n",
+            "whose a record is: no usual name says so, and this column is a guess: of the columns without times and decimals, it has the most \
+             different values that come again\n",
             "a release that is left out, since no field is known for it: the field by which people are counted\n",
         ] {
             assert!(page.contains(words), "no {words}: {page}");
@@ -201,6 +202,72 @@ fn a_log_without_names_has_a_job_that_runs() {
         let ledger = format!("{kind}.ledger");
         assert_eq!(within(&place, &["ledger", "init", &ledger, "--config", job]).0, 0);
         assert_eq!(within(&place, &["replay", job]).0, 0);
+    }
+}
+
+/// The lines of a log of halls, cards, kinds, items, prices and local times, between tabs.
+fn sales() -> String {
+    let line = |number: usize| {
+        let (hall, kind) = (["north", "south", "west"][number * 5 % 3], ["sale", "refund"][number % 11 / 10]);
+        format!(
+            "{hall}\tk{}\t{kind}\ttea {}\t{}.50\t{:02}.11.2026 {:02}:{:02}\n",
+            number * 7 % 300,
+            number % 9,
+            number % 90,
+            number % 28 + 1,
+            number % 24,
+            number % 60
+        )
+    };
+    (0..2_000).map(line).collect()
+}
+
+// Refutes halls that are taken for people, a person that no column has, and a guess that is not said to be one.
+#[test]
+fn the_person_is_chosen_by_the_values_where_no_name_says_it() {
+    for (first, person, edit) in [
+        ("", "column_2", "whose a record is: no usual name says so, and this column is a guess: "),
+        (
+            "hall\tcard\tkind\titem\tprice\ttime\n",
+            "card",
+            "whose a record is: no usual name says so, and this column is a guess: ",
+        ),
+        ("wo\twer\twie\twas\tzahl\twann\n", "wer", "whose a record is: no usual name says so"),
+        ("card\tmember\tkind\titem\tprice\ttime\n", "member", ""),
+    ] {
+        let place = Directory::new("init-person");
+        fs::write(place.join("sales.tsv"), format!("{first}{}", sales())).unwrap();
+        let (code, page, error) = within(&place, &["init", "--from", "orders", "sales.tsv"]);
+        assert_eq!((code, error.as_str()), (0, ""));
+        let is_said = page.contains(&format!(
+            "{edit}of the columns without times and decimals, it has the most different values that come again"
+        )) || (person == "wer" && page.contains(edit));
+        assert_eq!(is_said, !edit.is_empty(), "{page}");
+        assert_eq!(
+            page.contains("the values of the first lines compared, and no"),
+            !edit.is_empty(),
+            "{page}"
+        );
+        let text = fs::read_to_string(place.join("orders.toml")).unwrap();
+        assert!(text.contains(&format!("\nperson  = {{ field = \"{person}\", missing")), "{text}");
+        let has_reason = text.contains("\n# No usual name says whose a record is. This column was chosen: ");
+        assert_eq!(has_reason, !edit.is_empty(), "{text}");
+        for value in ["north", "k17", "refund", "tea 5", "300", "1,000"] {
+            assert!(!text.contains(value) && !page.contains(value), "{value}: {page}{text}");
+        }
+        let (code, page, error) = within(&place, &["check", "orders.toml", "--sample", "all"]);
+        assert!(
+            code == 0 && page.contains(", of 300 people") && !page.contains("warning: privacy.person"),
+            "{page}{error}"
+        );
+        assert_eq!(within(&place, &["replay", "orders.toml", "--demo"]).0, 0);
+        // The field of three halls is warned of.
+        let hall = if first.is_empty() { "column_1" } else { first.split('\t').next().unwrap() };
+        let text = text.replace(&format!("field = \"{person}\""), &format!("field = \"{hall}\""));
+        fs::write(place.join("halls.toml"), text).unwrap();
+        let (code, page, error) = within(&place, &["check", "halls.toml", "--sample", "all"]);
+        let warning = format!("warning: privacy.person: field {hall}: 2,000 records are of 3 people: ");
+        assert!(code == 0 && page.contains(&warning), "{page}{error}");
     }
 }
 

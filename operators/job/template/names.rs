@@ -1,5 +1,6 @@
 //! The names of a log's columns, and which of them are known.
 
+use std::collections::HashMap;
 use std::io;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read};
 use std::net::IpAddr;
@@ -8,6 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::LogKind;
+use super::person::LikelyPerson;
 use crate::job::sources::bytes::unpacked;
 use crate::job::sources::{USUAL_FORMATS, is_number, is_time_of};
 
@@ -127,6 +129,10 @@ pub(super) struct LogNames {
     pub(super) unnamed: Option<UnnamedColumns>,
     /// The reading of the first line of separated text; `None` of other logs.
     pub(super) first_line: Option<FirstLineIs>,
+    /// The column that is likely to be the person's, of logs whose columns may have any names.
+    pub(super) person: Option<LikelyPerson>,
+    /// True where the name of that column cannot be somebody's value, so that it may be written though it is not usual.
+    pub(super) shows_person: bool,
 }
 
 /// A reading of the first line of separated text, with the reason for it.
@@ -191,6 +197,28 @@ const MARKS: [char; 4] = ['\t', ',', ';', '|'];
 /// The longest line of names, in bytes.
 const LONGEST: u64 = 1 << 20;
 
+/// The longest name that is written though it is not usual, in characters.
+const LONGEST_NAME: usize = 40;
+
+/// The number of records below a single word above numbers or times that make sure that it is a name.
+const SURE_RECORDS: usize = 5;
+
+/// Words that stand in the place of a number or a time that is missing.
+const MISSING: [&str; 12] = [
+    "none",
+    "null",
+    "nil",
+    "nan",
+    "na",
+    "n/a",
+    "missing",
+    "unknown",
+    "undefined",
+    "empty",
+    "inf",
+    "infinity",
+];
+
 /// The most lines before the names of a log of Zeek, and of comments and nothing before the first record of another log.
 const MOST_LINES: usize = 100;
 
@@ -202,8 +230,7 @@ impl LogNames {
             // Its fields have no names in the file.
             LogKind::AccessLog => {
                 source.fill_buf()?;
-                let (columns, delimiter) = (Vec::new(), ' ');
-                Ok(LogNames { columns, delimiter, has_comments: false, unnamed: None, first_line: None })
+                Ok(LogNames::of_columns(Vec::new(), ' '))
             }
             LogKind::Events => {
                 let lines = first_lines(&mut source)?;
@@ -216,10 +243,7 @@ impl LogNames {
                         ),
                     });
                 };
-                let mut columns = Vec::new();
-                leaves(&object, "", 0, &mut columns);
-                let delimiter = ',';
-                Ok(LogNames { columns, delimiter, has_comments: false, unnamed: None, first_line: None })
+                Ok(lines.objects(&object))
             }
             LogKind::Orders => {
                 let lines = first_lines(&mut source)?;
@@ -234,11 +258,48 @@ impl LogNames {
                 let widest = splits.into_iter().rev().max_by_key(|(names, _)| names.len());
                 let (columns, delimiter) = widest.unwrap_or_default();
                 let first_line = Some(lines.first_line()).filter(|is| is.is_names());
-                let has_comments = lines.has_comments;
-                Ok(LogNames { columns, delimiter, has_comments, unnamed: None, first_line })
+                let rows = lines.rows_below(delimiter);
+                let shows_person = lines.has_sure_names();
+                let named = LogNames {
+                    has_comments: lines.has_comments,
+                    first_line,
+                    ..LogNames::of_columns(columns, delimiter)
+                };
+                Ok(named.with_person(&rows, shows_person))
             }
             LogKind::Zeek => zeek(&mut source),
         }
+    }
+
+    fn of_columns(columns: Vec<String>, delimiter: char) -> LogNames {
+        LogNames {
+            columns,
+            delimiter,
+            has_comments: false,
+            unnamed: None,
+            first_line: None,
+            person: None,
+            shows_person: false,
+        }
+    }
+
+    /// Finds the column that is likely to be the person's: one whose name does not say that it is something else, if there is one.
+    fn with_person(self, rows: &[Vec<String>], shows_person: bool) -> LogNames {
+        let is_other = |place: &usize| {
+            let name = self.columns.get(*place).and_then(|name| plain(name));
+            name.is_some_and(|name| {
+                [TIME, KINDS, GOODS, VALUE].iter().any(|usual| usual.contains(&name.as_str()))
+            })
+        };
+        let all = 0..self.columns.len();
+        let person = LikelyPerson::among(rows, all.clone().filter(|place| !is_other(place)))
+            .or_else(|| LikelyPerson::among(rows, all));
+        let name = person.and_then(|person| self.columns.get(person.place));
+        let is_readable = name.is_some_and(|name| {
+            let may_have = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ' ');
+            !name.trim().is_empty() && name.chars().count() <= LONGEST_NAME && name.chars().all(may_have)
+        });
+        LogNames { person, shows_person: shows_person && is_readable, ..self }
     }
 
     /// Returns the columns that have one of these names, the likeliest first.
@@ -310,23 +371,45 @@ impl FirstLines {
 
     /// Returns what the first line is.
     fn first_line(&self) -> FirstLineIs {
-        let delimiter = self.delimiter();
-        let mut lines = self.records.iter();
-        let Some(line) = lines.next() else { return FirstLineIs::NamesByDefault };
-        let first = cells_of(line, delimiter);
-        if first.iter().any(|cell| is_value(cell)) {
-            return FirstLineIs::RecordByValue;
+        let Some(found) = self.words() else { return FirstLineIs::RecordByValue };
+        match (found.of_names, found.of_record) {
+            (names, record) if record > names => FirstLineIs::RecordByWords,
+            (0, _) => FirstLineIs::NamesByDefault,
+            _ => FirstLineIs::Names,
         }
-        // A file that was put together of several has its line of names several times.
-        let rows: Vec<Vec<String>> =
-            lines.filter(|other| *other != line).map(|line| cells_of(line, delimiter)).collect();
+    }
+
+    /// Returns true where the first line has names for sure: nothing speaks for a record, and a word above numbers or times, or
+    /// several reasons, for names.
+    fn has_sure_names(&self) -> bool {
+        self.words().is_some_and(|found| {
+            let is_above = found.above_values > 0 && self.records.len() > SURE_RECORDS;
+            found.of_record == 0 && (is_above || found.usual + found.above_values > 1)
+        })
+    }
+
+    /// Returns the records below the first line, without those that are the same. A file that was put together of several has its
+    /// line of names several times.
+    fn rows_below(&self, delimiter: char) -> Vec<Vec<String>> {
+        let Some((line, rest)) = self.records.split_first() else { return Vec::new() };
+        rest.iter().filter(|other| *other != line).map(|line| cells_of(line, delimiter)).collect()
+    }
+
+    /// Returns what the words of the first line speak for; `None` if one of them is a value.
+    fn words(&self) -> Option<FirstWords> {
+        let delimiter = self.delimiter();
+        let first = self.records.first().map_or(Vec::new(), |line| cells_of(line, delimiter));
+        if first.iter().any(|cell| is_value(cell)) {
+            return None;
+        }
+        let rows = self.rows_below(delimiter);
         let below = |column: usize| {
             rows.iter()
                 .filter_map(move |row| row.get(column))
                 .map(|cell| cell.trim())
                 .filter(|cell| !cell.is_empty())
         };
-        let (mut of_names, mut of_record) = (0, 0);
+        let mut found = FirstWords::default();
         for (column, cell) in first.iter().enumerate() {
             let word = cell.trim();
             let is_twice = first.iter().take(column).any(|other| other.trim() == word);
@@ -335,20 +418,44 @@ impl FirstLines {
             let has_its_form =
                 || below(column).count() > 1 && below(column).all(|cell| form_of(cell) == form);
             if is_twice || below(column).any(|cell| cell == word) || (is_numbered && has_its_form()) {
-                of_record += 1;
+                found.of_record += 1;
             }
             let mut kinds = below(column).take(KINDS_OF).map(is_value).peekable();
-            let is_above_values = kinds.peek().is_some() && kinds.all(|is_value| is_value);
+            let is_missing = MISSING.contains(&word.to_lowercase().as_str());
+            let is_above_values = !is_missing && kinds.peek().is_some() && kinds.all(|is_value| is_value);
             let is_usual = [PERSON, TIME, KINDS, GOODS, VALUE]
                 .iter()
                 .any(|usual| plain(word).is_some_and(|plain| usual.contains(&plain.as_str())));
-            of_names += usize::from(is_above_values || is_usual);
+            found.above_values += usize::from(is_above_values);
+            found.usual += usize::from(is_usual);
+            found.of_names += usize::from(is_above_values || is_usual);
         }
-        match (of_names, of_record) {
-            (names, record) if record > names => FirstLineIs::RecordByWords,
-            (0, _) => FirstLineIs::NamesByDefault,
-            _ => FirstLineIs::Names,
-        }
+        Some(found)
+    }
+
+    /// Returns the fields of lines of JSON, named as those of the first.
+    fn objects(&self, first: &Value) -> LogNames {
+        let mut fields = Vec::new();
+        leaves(first, "", 0, &mut fields);
+        let columns: Vec<String> = fields.into_iter().map(|(name, _)| name).collect();
+        let rows: Vec<Vec<String>> = self
+            .records
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .map(|object: Value| {
+                let mut fields = Vec::new();
+                leaves(&object, "", 0, &mut fields);
+                let mut fields: HashMap<String, String> = fields.into_iter().collect();
+                columns.iter().map(|name| fields.remove(name).unwrap_or_default()).collect()
+            })
+            .collect();
+        let named = LogNames::of_columns(columns, ',').with_person(&rows, true);
+        // A key of one object alone may be a value; one of most is none.
+        let has_it = |row: &&Vec<String>| {
+            named.person.and_then(|person| row.get(person.place)).is_some_and(|cell| !cell.is_empty())
+        };
+        let is_common = rows.len() > 1 && rows.iter().filter(has_it).count() * 2 > rows.len();
+        LogNames { shows_person: named.shows_person && is_common, ..named }
     }
 
     /// Returns the columns of a log whose first line is a record. `None` for a line of names, and for one without columns.
@@ -372,12 +479,15 @@ impl FirstLines {
             .find(|(column, format)| all(*column, &|cell| is_time_of(format, cell.as_bytes())));
         let others: Vec<usize> =
             (0..width).filter(|column| time.is_none_or(|(time, _)| time != *column)).collect();
+        let all_rows: Vec<Vec<String>> = self.records.iter().map(|line| cells_of(line, delimiter)).collect();
         let is_numeric = |column: &usize| all(*column, &|cell| is_number(cell.as_bytes()));
         Some(LogNames {
             columns: (1..=width).map(|place| format!("column_{place}")).collect(),
             delimiter,
             has_comments: self.has_comments,
             first_line: Some(first_line),
+            person: LikelyPerson::among(&all_rows, others.iter().copied()),
+            shows_person: true,
             unnamed: Some(UnnamedColumns {
                 has_quotes: self.records.iter().any(|line| is_quoted(line, delimiter)),
                 time,
@@ -386,6 +496,18 @@ impl FirstLines {
             }),
         })
     }
+}
+
+/// The numbers of the words of a first line by what they speak for.
+#[derive(Debug, Default)]
+struct FirstWords {
+    usual: usize,
+    /// The words above nothing but numbers, times and addresses.
+    above_values: usize,
+    /// Those of either kind.
+    of_names: usize,
+    /// The words that come again, or have the form of all values below.
+    of_record: usize,
 }
 
 /// Returns true for what no column is named: nothing, a number, a time, or an address.
@@ -442,17 +564,19 @@ fn next_line(source: &mut impl BufRead) -> io::Result<Option<String>> {
 /// The deepest name, in objects within objects.
 const DEEPEST: usize = 4;
 
-/// Collects the names of values that are no objects: the path to each, with dots.
-fn leaves(value: &Value, path: &str, depth: usize, names: &mut Vec<String>) {
+/// Collects the values that are no objects, by their names: the path to each, with dots.
+fn leaves(value: &Value, path: &str, depth: usize, fields: &mut Vec<(String, String)>) {
     match value {
         Value::Object(members) if depth < DEEPEST => {
             for (name, value) in members {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                leaves(value, &path, depth + 1, names);
+                leaves(value, &path, depth + 1, fields);
             }
         }
         Value::Object(_) | Value::Array(_) => {}
-        _ => names.push(path.to_owned()),
+        Value::Null => fields.push((path.to_owned(), String::new())),
+        Value::String(text) => fields.push((path.to_owned(), text.clone())),
+        _ => fields.push((path.to_owned(), value.to_string())),
     }
 }
 
@@ -497,8 +621,7 @@ fn zeek(source: &mut impl BufRead) -> io::Result<LogNames> {
         if lacks {
             return Err(unlike("its line #fields is not that of a conn.log"));
         }
-        let delimiter = '\t';
-        return Ok(LogNames { columns, delimiter, has_comments: true, unnamed: None, first_line: None });
+        return Ok(LogNames { has_comments: true, ..LogNames::of_columns(columns, '\t') });
     }
     Err(unlike("no line #fields comes before its first record"))
 }

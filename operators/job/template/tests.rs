@@ -144,6 +144,81 @@ fn a_log_without_names_has_numbered_columns() {
     assert!(job.privacy.privacy_unit.person_identity().unwrap().contains("customer"));
 }
 
+/// The lines of a log of halls, cards, kinds, items, prices and local times, between tabs.
+fn halls(lines: usize) -> String {
+    let line = |number: usize| {
+        format!(
+            "hall {}\tcard {}\t{}\titem {}\t{}.50\t{:02}.11.2026 {:02}:{:02}\n",
+            ["north", "south", "west"][number * 5 % 3],
+            ["a", "b"][number % 2].repeat(number * 7 % 150 / 2 + 1),
+            ["sale", "refund"][number % 11 / 10],
+            ["tea", "bread", "milk", "salt"][number % 4],
+            number % 90,
+            number % 28 + 1,
+            number % 24,
+            number % 60
+        )
+    };
+    (0..lines).map(line).collect()
+}
+
+// Refutes a column of three halls as the person, a name that no column has, a word of a first line that may be a record in the
+// job file, and a guess that is not said to be one.
+#[test]
+fn the_person_is_the_column_in_which_the_most_values_come_again() {
+    let sales = halls(1_500);
+    let above = |names: &str| format!("{names}\n{sales}");
+    let objects: String = (0..300)
+        .map(|number| {
+            format!("{{\"hall\":{},\"card\":\"c{}\",\"price\":{number}.5}}\n", number % 3, number % 90)
+        })
+        .collect();
+    for (kind, text, person, is_written) in [
+        (LogKind::Orders, sales.clone(), "column_2", true),
+        (LogKind::Events, sales.clone(), "column_2", true),
+        (LogKind::Orders, above("hall\tcard\tkind\titem\tprice\ttime"), "card", true),
+        // Names that say nothing.
+        (LogKind::Orders, above("ha\tka\tar\twa\tpr\tze"), "ka", true),
+        // A usual name decides.
+        (LogKind::Orders, above("customer\tcard\tkind\titem\tprice\ttime"), "customer", false),
+        // Nothing speaks for names, or a word comes again: they may be values.
+        (LogKind::Orders, "secret,hidden\nx,y\nx,z\n".to_owned(), "customer", false),
+        (LogKind::Orders, above("secret\tsecret\tkind\titem\tprice\ttime"), "customer", false),
+        (LogKind::Orders, "secret,none\nann,3\nben,4\nann,5\neve,5\neve,6\n".to_owned(), "customer", false),
+        (LogKind::Events, objects, "card", true),
+        (LogKind::Events, "{\"secret\":\"x\"}\n".to_owned(), "user", false),
+    ] {
+        let log = WrittenLog::new("person", &text);
+        let (template, job) = log.job(kind);
+        let page = template.text();
+        let stated = job.privacy.privacy_unit.person_identity().unwrap();
+        assert!(stated.contains(&format!("\"{person}\"")), "{person}: {page}");
+        let is_guess = |text: &str| text.contains("it has the most different values that come again");
+        let said = template.edits().iter().find(|(_, what)| what.contains("this column is a guess"));
+        assert_eq!(
+            said.is_some_and(|(_, what)| is_guess(what)),
+            is_written,
+            "{person}: {:?}",
+            template.edits()
+        );
+        if let Some((line, _)) = said {
+            assert!(page.lines().nth(line - 1).unwrap().starts_with("person  = "), "{page}");
+        }
+        let comment = page.replace("\n# ", " ");
+        assert_eq!(comment.contains("This column was chosen: "), is_written, "{page}");
+        assert!(!page.contains("secret") && !page.contains("hidden"), "{page}");
+        for value in ["hall ", "tea", "refund"] {
+            assert!(!page.contains(value), "{page}");
+        }
+    }
+    // A first line that may be a record is named by the place of the likely column.
+    let log =
+        WrittenLog::new("place", "one,two,three\nx,a,k\ny,a,l\nx,b,m\nz,b,n\nz,c,o\ny,c,p\nx,d,q\nx,d,r\n");
+    let (template, _) = log.job(LogKind::Orders);
+    let said = &template.edits().iter().find(|(_, what)| what.starts_with("whose a record is")).unwrap().1;
+    assert!(said.starts_with("whose a record is: the name of the field, likely of column 2"), "{said}");
+}
+
 // Refutes a record of plain words that is taken for names, a line of names that is taken for a record, and a job file that does
 // not say which it was and how to state the other.
 #[test]
