@@ -10,6 +10,8 @@
 //! the most come again. Its name is written only where it cannot be a value: it is one that was made up, or one of a line that
 //! has names for sure.
 
+mod columns;
+mod first_lines;
 mod names;
 mod person;
 
@@ -18,16 +20,10 @@ use std::io;
 use std::path::Path;
 
 use super::config::text as quoted;
-use names::{Candidates, FirstLineIs, LogNames, UnnamedColumns};
-use person::{ChosenBy, LikelyPerson};
-
-/// The most other columns that a comment names for the person.
-const MOST_OTHERS: usize = 8;
-
-/// Returns the name of a column that has none, by its place from 0 on.
-fn column(place: usize) -> String {
-    format!("column_{}", place + 1)
-}
+use columns::{NamedColumn, NamedColumns, column};
+use first_lines::FirstLineIs;
+use names::{LogNames, UnnamedColumns};
+use person::LikelyPerson;
 
 /// The kind of log that a job file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -330,11 +326,11 @@ impl JobTemplate {
             (false, _, Some(LikelyPerson { place, by })) => {
                 let (number, reason) = (place + 1, by.reason());
                 self.comment(&format!(
-                    "No usual name says whose a record is, and the first line may be a record, of which nothing is written here. \
-                     Write the name of the person's column: likely number {number}: {reason}."
+                    "No usual name says whose a record is, and another one may be somebody's value, which is never written. Write \
+                     the name of the person's field: likely number {number} of the first line: {reason}."
                 ));
                 let what = format!(
-                    "whose a record is: the name of the field, likely of column {number}, which is a guess: {reason}"
+                    "whose a record is: the name of the field, likely number {number} of the first line, which is a guess: {reason}"
                 );
                 self.edit(&what, &stated);
             }
@@ -452,101 +448,6 @@ impl JobTemplate {
              everything\n\
              {statistic}noise  = \"gaussian\"\nshare  = {share}\n"
         ));
-    }
-}
-
-/// The columns that a job file names.
-struct NamedColumns {
-    person: NamedColumn,
-    key: NamedColumn,
-    value: NamedColumn,
-}
-
-/// A column, and others that may be meant.
-struct NamedColumn {
-    name: String,
-    /// True if the log has it.
-    is_sure: bool,
-    others: Vec<String>,
-    /// The column that was chosen by its values, where no usual name is known.
-    likely: Option<LikelyPerson>,
-}
-
-impl NamedColumns {
-    fn of(kind: LogKind, found: Option<&LogNames>) -> NamedColumns {
-        let (key, other) =
-            if kind == LogKind::Events { (names::KINDS, "kind") } else { (names::GOODS, "country") };
-        let person = match kind {
-            LogKind::AccessLog => return NamedColumns::fixed("client"),
-            LogKind::Zeek => return NamedColumns::fixed("id.orig_h"),
-            LogKind::Events => "user",
-            LogKind::Orders => "customer",
-        };
-        if let Some(unnamed) = found.and_then(|found| found.unnamed.as_ref()) {
-            return NamedColumns::of_places(unnamed, found.and_then(|found| found.person));
-        }
-        let mut person = NamedColumn::of(found, names::PERSON, person);
-        if let Some(found) = found.filter(|_| !person.is_sure) {
-            person.likely = found.person;
-            let name = found.person.and_then(|likely| found.columns.get(likely.place));
-            if let Some(name) = name.filter(|_| found.shows_person) {
-                (person.name, person.is_sure) = (name.clone(), true);
-            }
-        }
-        NamedColumns {
-            person,
-            key: NamedColumn::of(found, key, other),
-            value: NamedColumn::of(
-                found,
-                names::VALUE,
-                if kind == LogKind::Events { "value" } else { "amount" },
-            ),
-        }
-    }
-
-    /// Returns the columns of a log without names: any may be that of the person, and others are named for the comments.
-    fn of_places(unnamed: &UnnamedColumns, likely: Option<LikelyPerson>) -> NamedColumns {
-        let first = || unnamed.others.first().copied().unwrap_or_default();
-        let likely = likely.unwrap_or_else(|| LikelyPerson { place: first(), by: ChosenBy::Place });
-        let person = likely.place;
-        let rest = || unnamed.others.iter().copied().filter(|place| *place != person);
-        let value = rest().rfind(|place| unnamed.numbers.contains(place));
-        let key = rest().find(|place| Some(*place) != value);
-        let guess = |place: Option<usize>| NamedColumn {
-            name: column(place.unwrap_or(person)),
-            is_sure: false,
-            others: Vec::new(),
-            likely: None,
-        };
-        let others: Vec<String> = rest().map(column).take(MOST_OTHERS).collect();
-        // A job file that runs as it is has some column of the person.
-        NamedColumns {
-            person: NamedColumn { name: column(person), is_sure: true, others, likely: Some(likely) },
-            key: guess(key),
-            value: guess(value),
-        }
-    }
-
-    /// Returns the columns of a log that has its own.
-    fn fixed(person: &str) -> NamedColumns {
-        let column = |name: &str| NamedColumn {
-            name: name.to_owned(),
-            is_sure: true,
-            others: Vec::new(),
-            likely: None,
-        };
-        NamedColumns { person: column(person), key: column(person), value: column(person) }
-    }
-}
-
-impl NamedColumn {
-    fn of(found: Option<&LogNames>, candidates: Candidates, usual: &str) -> NamedColumn {
-        let mut known =
-            found.map_or(Vec::new(), |found| found.all(candidates)).into_iter().map(str::to_owned);
-        match known.next() {
-            Some(name) => NamedColumn { name, is_sure: true, others: known.collect(), likely: None },
-            None => NamedColumn { name: usual.to_owned(), is_sure: false, others: Vec::new(), likely: None },
-        }
     }
 }
 

@@ -211,12 +211,23 @@ fn the_person_is_the_column_in_which_the_most_values_come_again() {
             assert!(!page.contains(value), "{page}");
         }
     }
+    // Of names of something else one is the person's, and no key as well.
+    let log = WrittenLog::new(
+        "keys",
+        &format!("item,price,time\n{}", "tea,1.5,2026-01-01\nmilk,2.5,2026-01-02\n".repeat(9)),
+    );
+    let (template, job) = log.job(LogKind::Orders);
+    assert!(job.privacy.privacy_unit.person_identity().unwrap().contains("\"item\""), "{}", template.text());
+    assert!(template.text().contains("# people = { by = \"item\""), "{}", template.text());
     // A first line that may be a record is named by the place of the likely column.
     let log =
         WrittenLog::new("place", "one,two,three\nx,a,k\ny,a,l\nx,b,m\nz,b,n\nz,c,o\ny,c,p\nx,d,q\nx,d,r\n");
     let (template, _) = log.job(LogKind::Orders);
     let said = &template.edits().iter().find(|(_, what)| what.starts_with("whose a record is")).unwrap().1;
-    assert!(said.starts_with("whose a record is: the name of the field, likely of column 2"), "{said}");
+    assert!(
+        said.starts_with("whose a record is: the name of the field, likely number 2 of the first"),
+        "{said}"
+    );
 }
 
 // Refutes a record of plain words that is taken for names, a line of names that is taken for a record, and a job file that does
