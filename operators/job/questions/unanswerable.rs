@@ -29,7 +29,7 @@ impl AnsweredQuestions {
     /// Adds a row, unless it is of another bundle, or of another time that was paid for.
     pub(crate) fn add(&mut self, ask: &AskPlan, row: &Row) {
         let release = row.release();
-        let version = Digest::of_version(ask.version, ask.terms.digest());
+        let version = ask.version_digest();
         let is_own = release.name == ask.name && release.version == version && release.window == ask.life;
         let lines = row.lines();
         let answer = lines.lines().next().filter(|_| is_own).and_then(ReleasedAnswer::read);

@@ -267,8 +267,9 @@ impl Job {
             after = last.sequence();
             for row in rows.iter().filter(|row| row.release().part.is_some()) {
                 let release = row.release();
-                let of_row =
-                    |(ask, _): &&(AskPlan, _)| ask.name == release.name && ask.version_digest() == release.version;
+                let of_row = |(ask, _): &&(AskPlan, _)| {
+                    ask.name == release.name && ask.version_digest() == release.version
+                };
                 edited.extend(asks.iter().find(of_row).and_then(|(_, questions)| questions.answered(row)));
                 add(row);
             }
