@@ -297,7 +297,7 @@ fn what_other_jobs_have_paid_is_not_left() {
     assert!(page.contains("of which the budget would refuse windows"), "{page}");
     assert!(
         page.contains(
-            "privacy.budget: account visits: other has paid up to rho 0.0933195 of rho 0.311064 for a window"
+            "privacy.budget: account visits: other has paid up to rho 0.0933195 of rho 0.311065 for a window"
         ),
         "{page}"
     );
@@ -307,7 +307,7 @@ fn what_other_jobs_have_paid_is_not_left() {
     );
     assert!(
         page.contains(
-            "of rho 0.311064 in account visits rho 0.279959 is spent by then, and the window asks for rho 0.0933195; none of \
+            "of rho 0.311065 in account visits rho 0.279959 is spent by then, and the window asks for rho 0.0933195; none of \
              them fits: rho 0.0311064 is left"
         ),
         "{page}"

@@ -35,6 +35,18 @@ fn each_kind_of_line_has_its_page() {
     }
 }
 
+// Refutes a text of a line that commands a terminal.
+#[test]
+fn a_text_of_a_line_is_no_command() {
+    let text = fs::read_to_string(lines()).unwrap();
+    let line = text.lines().next().unwrap();
+    let (name, _) = line.split_once("\"release\":\"").unwrap().1.split_once('"').unwrap();
+    let forged = line.replace(&format!("\"release\":\"{name}\""), "\"release\":\"a\\u001b[31mb\"");
+    let (code, page, error) = discreet(&["explain", &forged]);
+    assert_eq!(code, 0, "{error}");
+    assert!(page.contains("a\u{fffd}[31mb") && !page.contains('\u{1b}'), "{page}");
+}
+
 // Refutes a line of standard input, or of a number, that is another one.
 #[test]
 fn a_line_is_that_of_its_number() {

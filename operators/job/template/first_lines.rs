@@ -1,6 +1,6 @@
 //! The first lines of a log: the mark between its columns, and what the first of them is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::io::BufRead;
 use std::net::IpAddr;
@@ -168,10 +168,10 @@ impl FirstLines {
                 .map(|cell| cell.trim())
                 .filter(|cell| !cell.is_empty())
         };
-        let mut found = FirstWords::default();
+        let (mut found, mut seen) = (FirstWords::default(), HashSet::new());
         for (column, cell) in first.iter().enumerate() {
             let word = cell.trim();
-            let is_twice = first.iter().take(column).any(|other| other.trim() == word);
+            let is_twice = !seen.insert(word);
             let is_numbered = word.bytes().any(|byte| byte.is_ascii_digit());
             let form = form_of(word);
             let has_its_form =
