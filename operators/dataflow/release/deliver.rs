@@ -132,6 +132,7 @@ impl LeavingRelease {
     }
 
     /// Returns true if it is the row of a question that its bundle had no answer left for.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_unanswered(&self) -> bool {
         is_unanswered(&self.row)
     }
