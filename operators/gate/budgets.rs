@@ -140,13 +140,18 @@ impl Accounts {
             if head == self.read {
                 break;
             }
-            pacing.know_whole(ledger.whole_versions()?);
+            let mut others = Vec::new();
             ledger.rows_after(self.read, |row| {
-                if row.release().job != *job {
-                    pacing.row(&row);
-                }
                 self.count(&row);
+                if row.release().job != *job {
+                    others.push(row);
+                }
             })?;
+            // After most commits there are none, and no version is looked up.
+            if !others.is_empty() {
+                pacing.know_whole(ledger.whole_versions()?);
+                others.iter().for_each(|row| pacing.row(row));
+            }
             self.read = self.read.max(head);
             self.update(ledger, &pacing)?;
         }

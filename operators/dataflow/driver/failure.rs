@@ -171,7 +171,6 @@ pub struct Finished {
 pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
     match ended {
         Ok(Finished { released, unanswered, refused, skipped, lost, stopped, .. }) => {
-            let outcome = "a run has ended";
             to_public!(
                 DEBUG,
                 "run ended",
@@ -181,7 +180,7 @@ pub(crate) fn report_end(ended: &Result<Finished, RunError>) {
                 skipped,
                 lost,
                 stopped,
-                "{outcome}"
+                "a run has ended"
             );
         }
         Err(failure) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::page::short;
+use super::warnings::MANY;
 use super::{PlannedCost, PlannedWindows, moment};
 use crate::job::config::{AskSpec, Every, Job, Protected};
 use crate::job::questions::AskPlan;
@@ -53,9 +54,6 @@ pub struct ExpectedAnswer {
     /// The largest error of a count of all of them, as a part of it.
     pub error: f64,
 }
-
-/// The number of people above which a count is unlikely to be useful.
-const MANY: u64 = 10_000;
 
 /// The error of a count from which on its bundle is worth a warning.
 const LARGE: f64 = 0.1;

@@ -15,7 +15,7 @@ use crate::mechanisms::Ranks;
 use crate::time::{in_utc, known, repeated_times_after};
 
 /// The number of people above which a cell is unlikely to be useful.
-const MANY: u64 = 10_000;
+pub(super) const MANY: u64 = 10_000;
 /// The threshold above which a discovered key is seldom released.
 const SELDOM: i64 = 1_000;
 /// The number of public keys above which most rows are noise.

@@ -340,19 +340,9 @@ impl Job {
 
     /// Returns the releases and bundles of the job in their present versions.
     fn versions(&self) -> Result<BTreeSet<(Name, Name, Digest)>, RunError> {
-        let mut versions = BTreeSet::new();
-        for offer in self.release_plans(self.horizon())? {
-            let (terms, _) = self.terms_and_charge(&offer)?;
-            versions.insert((
-                self.name.clone(),
-                offer.name.clone(),
-                Digest::of_version(offer.version, terms.digest()),
-            ));
-        }
-        for ask in self.ask_plans(self.horizon())? {
-            versions.insert((self.name.clone(), ask.name.clone(), ask.version_digest()));
-        }
-        Ok(versions)
+        let plans = (self.release_plans(self.horizon())?, self.ask_plans(self.horizon())?);
+        let versions = PresentVersions::of(self, (&plans.0, &plans.1))?;
+        Ok(versions.iter().map(|(name, version)| (self.name.clone(), name.clone(), *version)).collect())
     }
 
     /// Returns the warning that the shares of the job leave a part of the budget unused, beside what others have paid if

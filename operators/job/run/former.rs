@@ -31,6 +31,10 @@ impl PresentVersions {
         Ok(PresentVersions(Arc::new(versions)))
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Name, Digest)> {
+        self.0.iter()
+    }
+
     pub(super) fn has(&self, release: &ReleaseId) -> bool {
         self.0.contains(&(release.name.clone(), release.version))
     }
