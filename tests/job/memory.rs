@@ -16,7 +16,7 @@ use crate::kit::full;
 use crate::scene::{Life, Printed, Scene, after_start, moment, now, until};
 use crate::size;
 
-/// A job of one worker that reads as fast as it can holds 60 MB or so, of which 10 are its program.
+/// A job of one worker that reads as fast as it can holds 50 MB or so.
 const ENOUGH: u64 = 128_000_000;
 const LITTLE: u64 = 64_000_000;
 
@@ -26,14 +26,11 @@ fn limited(job: &str, limit: u64) -> String {
     text.replace("[privacy]", &format!("[limits]\nmemory = \"{} MB\"\n\n[privacy]", limit / 1_000_000))
 }
 
-/// The memory of a process, now and at most since it began.
-fn held(life: &Life) -> Option<[u64; 2]> {
+/// The memory of a process, without the pages of its program.
+fn held(life: &Life) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{}/status", life.child.id())).ok()?;
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
-    };
-    Some([field("VmRSS:")?, field("VmHWM:")?])
+    let line = text.lines().find(|line| line.starts_with("RssAnon:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
 /// Writes as fast as the job reads; returns the number of bytes, and the time spent waiting.
@@ -86,9 +83,7 @@ fn what_writes_too_fast_waits() {
         });
         let start = Instant::now();
         while start.elapsed() < lasting {
-            if let Some(now_and_ever) = held(&life) {
-                most = most.max(now_and_ever[0]).max(now_and_ever[1]);
-            }
+            most = most.max(held(&life).unwrap_or(0));
             thread::sleep(Duration::from_millis(20));
         }
         stop.store(true, Ordering::Relaxed);
@@ -207,7 +202,7 @@ fn replayed(scene: &Scene, workers: &str) -> Replayed {
     let mut life = scene.start(&["replay", "job.toml", "--out", "releases.jsonl", "-w", workers]);
     let mut most = 0;
     while !life.has_ended() {
-        most = held(&life).map_or(most, |[_, ever]| most.max(ever));
+        most = most.max(held(&life).unwrap_or(0));
         thread::sleep(Duration::from_millis(5));
     }
     let (said, took) = (life.end(), start.elapsed());

@@ -120,6 +120,15 @@ impl SpillSpace {
         resident.min(highest.resident.saturating_sub(free))
     }
 
+    /// Takes note of the memory of the tables of all workers, as they were measured. A process may have been at its highest
+    /// before they were: what they hold now they held then.
+    fn note_tables(&self, tables: i64) {
+        let mut highest = self.highest.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.resident().saturating_add(self.part(STEP)) >= highest.resident {
+            highest.tables = highest.tables.max(tables);
+        }
+    }
+
     fn resident(&self) -> u64 {
         self.resident.load(Ordering::Relaxed)
     }
@@ -221,7 +230,8 @@ impl SpillBudget {
 
     /// Takes note of what the tables hold.
     pub(in crate::dataflow) fn note(&mut self, held: usize) {
-        self.space.tables.fetch_add(held as i64 - self.measured as i64, Ordering::Relaxed);
+        let change = held as i64 - self.measured as i64;
+        self.space.note_tables(self.space.tables.fetch_add(change, Ordering::Relaxed) + change);
         self.measured = held;
     }
 
@@ -295,6 +305,22 @@ mod tests {
         budget.note(300);
         assert_eq!(space.note_memory(900), 900);
         drop(budget);
-        assert_eq!(space.note_memory(900), 800);
+        assert_eq!(space.note_memory(900), 600);
+    }
+
+    // Refutes a process that waits for ever because its tables were first measured when it was at its highest.
+    #[test]
+    fn tables_that_are_measured_late_were_held_before() {
+        let space = space(1_000);
+        let mut budget = SpillBudget::new(Arc::clone(&space));
+        assert_eq!(space.note_memory(800), 800);
+        budget.note(500);
+        budget.note(100);
+        assert_eq!(space.note_memory(800), 400);
+        // Memory that the allocator gave back since is not that of tables.
+        space.note_memory(600);
+        budget.note(700);
+        budget.note(0);
+        assert_eq!(space.note_memory(600), 300);
     }
 }

@@ -17,6 +17,26 @@ const LOW: u64 = 75;
 /// The time for which the held memory may fail to shrink while nothing is read.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
 
+/// The memory that this process holds, in bytes.
+///
+/// The pages of its program and of other files are not counted where the system tells them apart: it takes them back when
+/// it needs them, and of a program with debug symbols they are 50 MB.
+fn held_memory() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    if let Some(pages) = std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| pages_of_its_own(&text)) {
+        return pages.checked_mul(rustix::param::page_size() as u64);
+    }
+    Some(memory_stats::memory_stats()?.physical_mem as u64)
+}
+
+/// The resident pages of a process that belong to no file, by its line of `statm` (proc(5)).
+#[cfg(target_os = "linux")]
+fn pages_of_its_own(statm: &str) -> Option<u64> {
+    let mut fields = statm.split_ascii_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok());
+    let (resident, of_files) = (fields.next()?, fields.next()?);
+    resident.checked_sub(of_files)
+}
+
 /// Watches the memory of this process until it is dropped.
 pub(crate) struct Guard {
     over: Arc<AtomicBool>,
@@ -31,7 +51,7 @@ impl Guard {
         (brake, spill): (Arc<Brake>, Arc<SpillSpace>),
         exceeded: impl FnOnce(String) + Send + 'static,
     ) -> Result<Guard, RunError> {
-        if memory_stats::memory_stats().is_none() {
+        if held_memory().is_none() {
             let message = "limits.memory: this system does not say how much memory a process holds; leave the limit out";
             return Err(RunError::configuration(message));
         }
@@ -40,7 +60,7 @@ impl Guard {
         let thread = std::thread::Builder::new().name("memory".into()).spawn(move || {
             let mut judge = MemoryMonitor::new(limit);
             while !ended.load(Ordering::Relaxed) {
-                let held = memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64);
+                let held = held_memory().unwrap_or(0);
                 let used = spill.note_memory(held);
                 match judge.looks((held, used), Instant::now()) {
                     Verdict::Read => brake.release(),
@@ -144,6 +164,20 @@ mod tests {
         assert_eq!(judge.looks((900, 749), now), Verdict::Read, "some of it is free again");
         assert_eq!(judge.looks((900, 800), now), Verdict::Wait);
         assert!(matches!(judge.looks((1001, 0), now), Verdict::End(_)));
+    }
+
+    // Refutes a limit that the pages of a program are counted to.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn pages_of_files_are_not_held() {
+        assert_eq!(pages_of_its_own("8132 2500 1900 120 0 600 0\n"), Some(600));
+        for text in ["", "1 2", "1 2 x", "1 2 3"] {
+            assert_eq!(pages_of_its_own(text), None, "{text}");
+        }
+        let held = held_memory().unwrap();
+        let block = vec![1u8; 64 << 20];
+        let more = held_memory().unwrap();
+        assert!(more > held + (60 << 20), "{held} and {more} with {}", block[held as usize % block.len()]);
     }
 
     // Refutes a job that waits for ever for windows which only reading could close.

@@ -57,8 +57,8 @@ pub(super) const LIMITS: &[JobField] = &[
         .example("[limits]\nmemory = \"2 GB\"")
         .means("The limits of the process."),
     field("limits.memory", SIZE).without("no limit").example("memory = \"2 GB\"").means(
-        "The most memory of the process: before it is reached, open windows wait in an encrypted temporary \
-         file, and past it the job ends with 70.",
+        "The most memory of the process, without the pages of its program: before it is reached, open windows \
+         wait in an encrypted temporary file, and past it the job ends with 70.",
     ),
     field("limits.spill", "a path")
         .without("the system's directory for temporary files")
