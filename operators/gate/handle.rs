@@ -149,6 +149,12 @@ impl Gate {
         self.opened.contains(&(release.clone(), version))
     }
 
+    /// As [`GateHandle::resume_positions`].
+    #[cfg(feature = "cli")]
+    pub(crate) fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError> {
+        resume_positions((self.messages.as_ref(), &self.halted), input)
+    }
+
     /// Returns the rows of a release in a version that are in the ledger now.
     pub(crate) fn past_rows(&self, name: &Name, version: &Digest) -> PastRows {
         let (messages, halted) = (self.messages.clone(), Arc::clone(&self.halted));
@@ -326,6 +332,13 @@ impl PastRows {
     }
 }
 
+fn resume_positions(
+    gate: (Option<&Sender<GateMessage>>, &Halted),
+    input: i64,
+) -> Result<Option<ResumePositions>, LedgerError> {
+    ask(gate, |answer| GateMessage::Positions(input, answer)).unwrap_or(Ok(None))
+}
+
 fn ask<T>(
     (messages, halted): (Option<&Sender<GateMessage>>, &Halted),
     message: impl FnOnce(Sender<Result<T, LedgerError>>) -> GateMessage,
@@ -411,8 +424,7 @@ impl GateHandle {
     /// [`LedgerErrorKind::Doubt`](crate::ledger::LedgerErrorKind::Doubt) if the key does not decrypt them,
     /// which halts the gate.
     pub fn resume_positions(&self, input: i64) -> Result<Option<ResumePositions>, LedgerError> {
-        ask((self.messages.as_ref(), &self.halted), |answer| GateMessage::Positions(input, answer))
-            .unwrap_or(Ok(None))
+        resume_positions((self.messages.as_ref(), &self.halted), input)
     }
 
     /// Writes resume positions with the next rows. Everything that an unsettled window may need must lie

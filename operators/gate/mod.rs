@@ -140,8 +140,8 @@ pub(crate) use opening::compare;
 #[cfg(feature = "cli")]
 pub(crate) use positions::WrittenSince;
 #[cfg(feature = "cli")]
-pub(crate) use positions::resumed_since;
-pub use positions::{Positions, ResumePositions, ResumeUpdate};
+pub(crate) use positions::resume_positions;
+pub use positions::{InputReading, Positions, ResumePositions, ResumeUpdate};
 pub use rekey::{Rekeyed, rekey};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};
 pub use request::{HaltReason, SkipReason};

@@ -4,7 +4,7 @@
 //! A position says where in its input an unsettled window may begin, and a mark of the content there. So it
 //! is encrypted like the state of mechanisms.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::StateCipher;
@@ -18,13 +18,51 @@ use crate::time::Time;
 /// the source's own matter.
 pub type Positions = BTreeMap<String, Vec<u8>>;
 
+/// The way in which a source reads its input. Records that a former run left out, or could not read, may count when they are
+/// read in another way; they lie before the resume positions, and are not read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputReading {
+    /// The settings by which the input becomes records.
+    pub settings: Digest,
+    /// The fields of which a record needs a readable value.
+    pub fields: BTreeSet<Digest>,
+    /// The time since which the input is read in this way, or was in one that leaves out no more.
+    pub since: Time,
+}
+
+impl Default for InputReading {
+    /// The way of a source that has a single one.
+    fn default() -> InputReading {
+        InputReading { settings: Digest::NONE, fields: BTreeSet::new(), since: Time::MIN }
+    }
+}
+
+impl InputReading {
+    /// Returns this way of reading as it goes on from that of a former run.
+    #[must_use]
+    pub(crate) fn after(self, former: &InputReading) -> InputReading {
+        let leaves_out_no_more = former.settings == self.settings && former.fields.is_subset(&self.fields);
+        let since = if leaves_out_no_more { former.since } else { former.since.max(self.since) };
+        InputReading { since, ..self }
+    }
+}
+
 /// The resume positions that a former run has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumePositions {
     /// The time since which all records are read again from there.
     pub since: Time,
+    /// The way in which the records before them were read.
+    pub reading: InputReading,
     /// The positions of each part of the former run.
     pub parts: Vec<Positions>,
+}
+
+impl ResumePositions {
+    /// Returns the time since which a release that begins now lacks no record, if the input is read in this way.
+    pub(crate) fn whole_since(&self, reading: InputReading) -> Time {
+        self.since.max(reading.after(&self.reading).since)
+    }
 }
 
 /// A change of the resume positions of an input.
@@ -36,6 +74,8 @@ pub struct ResumeUpdate {
     pub replaces: bool,
     /// The time since which all records are read again from these positions.
     pub since: Time,
+    /// The way in which the records before them were read.
+    pub reading: InputReading,
     /// The number of parts whose positions belong together.
     pub parts: usize,
     /// The changed positions by part and partition; `None` where a partition is gone.
@@ -61,24 +101,23 @@ impl WrittenSince {
     }
 }
 
-/// Returns the time since which the next live run of a job reads its input again; `None` if no run has left a
-/// resume position of it.
+/// Returns the resume positions from which the next live run of a job reads its input; `None` if no run has left any.
 ///
 /// # Errors
 ///
 /// If the ledger cannot be read, or the key does not decrypt them.
 #[cfg(feature = "cli")]
-pub(crate) fn resumed_since(
+pub(crate) fn resume_positions(
     ledger: &mut Ledger,
     key: &LedgerKey,
     job: &Name,
-) -> Result<Option<Time>, LedgerError> {
+) -> Result<Option<ResumePositions>, LedgerError> {
     // A job has one input.
     let (cipher, held) = (StateCipher::new(key, *ledger.name()), ledger.positions(job, 0)?);
-    Ok(cipher.decrypt_positions(job, 0, &held)?.map(|positions| positions.since))
+    cipher.decrypt_positions(job, 0, &held)
 }
 
-/// The first byte of what is encrypted: the time and the number of parts, or the position of one partition.
+/// The first byte of what is encrypted: the time, the number of parts and the way of reading, or the position of one partition.
 const HEAD: u8 = 0;
 const PARTITION: u8 = 1;
 
@@ -89,7 +128,10 @@ impl StateCipher {
     /// Encrypts an update; `None` if there is no randomness.
     pub(super) fn encrypt_positions(&self, job: &Name, update: &ResumeUpdate) -> Option<PositionUpdate> {
         let input = update.input;
-        let head = [&[HEAD][..], &update.since.to_le_bytes(), &(update.parts as u64).to_le_bytes()].concat();
+        let InputReading { settings, fields, since } = &update.reading;
+        let (times, parts) = ([update.since, *since].map(Time::to_le_bytes), update.parts as u64);
+        let mut head = [&[HEAD][..], &times[0], &parts.to_le_bytes(), &times[1], settings.bytes()].concat();
+        fields.iter().for_each(|field| head.extend_from_slice(field.bytes()));
         let place = place_of_head();
         let mut changed = vec![(place, Some(self.encrypt_at((job, input), &place, &head)?))];
         for (part, partition, position) in &update.changed {
@@ -130,7 +172,9 @@ impl StateCipher {
         for (place, held) in held {
             let clear = self.decrypt_at((job, input), place, held).and_then(|clear| parsed(&clear));
             match clear {
-                Some(Entry::Head(since, parts)) if *place == place_of_head() => head = Some((since, parts)),
+                Some(Entry::Head(since, parts, reading)) if *place == place_of_head() => {
+                    head = Some((since, parts, reading));
+                }
                 Some(Entry::Partition(part, name, position)) if *place == place_of(part, &name) => {
                     partitions.push((part, name, position));
                 }
@@ -141,19 +185,19 @@ impl StateCipher {
                 }
             }
         }
-        let Some((since, parts)) = head else { return Ok(None) };
+        let Some((since, parts, reading)) = head else { return Ok(None) };
         let mut by_part = vec![Positions::new(); usize::try_from(parts).unwrap_or(0)];
         for (part, name, position) in partitions {
             if let Some(positions) = usize::try_from(part).ok().and_then(|part| by_part.get_mut(part)) {
                 positions.insert(name, position);
             }
         }
-        Ok(Some(ResumePositions { since, parts: by_part }))
+        Ok(Some(ResumePositions { since, reading, parts: by_part }))
     }
 }
 
 enum Entry {
-    Head(Time, u64),
+    Head(Time, u64, InputReading),
     Partition(u64, String, Vec<u8>),
 }
 
@@ -162,9 +206,10 @@ fn parsed(clear: &[u8]) -> Option<Entry> {
     let (first, rest) = rest.split_first_chunk()?;
     let (second, rest) = rest.split_first_chunk()?;
     match kind {
-        HEAD if rest.is_empty() => {
+        HEAD => {
             let parts = u64::from_le_bytes(*second);
-            (parts <= PARTS).then_some(Entry::Head(Time::from_le_bytes(*first), parts))
+            let reading = if rest.is_empty() { InputReading::default() } else { reading(rest)? };
+            (parts <= PARTS).then_some(Entry::Head(Time::from_le_bytes(*first), parts, reading))
         }
         PARTITION => {
             let length = usize::try_from(u64::from_le_bytes(*second)).ok()?;
@@ -174,6 +219,14 @@ fn parsed(clear: &[u8]) -> Option<Entry> {
         }
         _ => None,
     }
+}
+
+fn reading(bytes: &[u8]) -> Option<InputReading> {
+    let (since, digests) = bytes.split_first_chunk()?;
+    let (digests, []) = digests.as_chunks() else { return None };
+    let (settings, fields) = digests.split_first()?;
+    let fields = fields.iter().map(|field| Digest(*field)).collect();
+    Some(InputReading { settings: Digest(*settings), fields, since: Time::from_le_bytes(*since) })
 }
 
 fn place_of_head() -> Digest {
@@ -196,7 +249,13 @@ mod tests {
             (0, "b.log".to_owned(), Some(Vec::new())),
             (1, "a.log".to_owned(), Some(b"at 9".to_vec())),
         ];
-        ResumeUpdate { input: 0, replaces: true, since: -5, parts: 2, changed, is_urgent: false }
+        let reading = way("csv", &["user", "price"], 3);
+        ResumeUpdate { input: 0, replaces: true, since: -5, reading, parts: 2, changed, is_urgent: false }
+    }
+
+    fn way(settings: &str, fields: &[&str], since: Time) -> InputReading {
+        let of = |text: &&str| Digest::of(text.as_bytes());
+        InputReading { settings: of(&settings), fields: fields.iter().map(of).collect(), since }
     }
 
     fn held(update: &PositionUpdate) -> Vec<(Digest, Vec<u8>)> {
@@ -213,7 +272,7 @@ mod tests {
         let map = |entries: &[(&str, &[u8])]| -> Positions {
             entries.iter().map(|(name, at)| ((*name).to_owned(), at.to_vec())).collect()
         };
-        assert_eq!(known.since, -5);
+        assert_eq!((known.since, &known.reading), (-5, &update().reading));
         assert_eq!(known.parts, [map(&[("a.log", b"at 7"), ("b.log", b"")]), map(&[("a.log", b"at 9")])]);
         assert!(!held(&sealed).iter().any(|(_, held)| held.windows(5).any(|bytes| bytes == b"a.log")));
         assert_eq!(cipher.decrypt_positions(&web, 0, &[]).unwrap(), None);
@@ -230,6 +289,41 @@ mod tests {
             changed[0].1[at] ^= 1;
             assert!(cipher.decrypt_positions(&web, 0, &changed).is_err(), "byte {at} was changed unnoticed");
         }
+    }
+
+    // Refutes a release that begins with records which a former run has read in another way, and one that waits though it
+    // lacks none.
+    #[test]
+    fn what_a_former_run_left_out_lies_before_the_present_reading() {
+        let former = way("csv", &["price"], 10);
+        for (present, since) in [
+            (way("csv", &["price"], 50), 10),
+            (way("csv", &["price", "age"], 50), 10),
+            (way("csv", &[], 50), 50),
+            (way("csv", &["age"], 50), 50),
+            (way("json", &["price"], 50), 50),
+            // The clock was set back.
+            (way("json", &["price"], 5), 10),
+        ] {
+            assert_eq!(present.clone().after(&former).since, since, "{present:?}");
+            let whole = |since| {
+                ResumePositions { since, reading: former.clone(), parts: Vec::new() }
+                    .whole_since(present.clone())
+            };
+            assert_eq!((whole(0), whole(70)), (since, 70));
+        }
+    }
+
+    #[test]
+    fn positions_of_a_former_format_have_the_single_way_of_reading() {
+        let head = [&[HEAD][..], &7i64.to_le_bytes(), &2u64.to_le_bytes()].concat();
+        assert!(
+            matches!(parsed(&head), Some(Entry::Head(7, 2, reading)) if reading == InputReading::default())
+        );
+        for more in [1, 8, 39, 41, 71] {
+            assert!(parsed(&[&head[..], &vec![0; more]].concat()).is_none(), "{more}");
+        }
+        assert!(parsed(&[&head[..], &[0; 72]].concat()).is_some());
     }
 
     #[test]

@@ -293,7 +293,8 @@ fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
     let (gate, handle) = open(&scratch);
     let update = |at: u8, (replaces, is_urgent)| {
         let changed = vec![(0, "a.log".to_owned(), Some(vec![at]))];
-        ResumeUpdate { input: 0, replaces, since: 5, parts: 1, changed, is_urgent }
+        let reading = InputReading::default();
+        ResumeUpdate { input: 0, replaces, since: 5, reading, parts: 1, changed, is_urgent }
     };
     let written = Arc::new(AtomicU32::new(0));
     let keep = |number, kind| {

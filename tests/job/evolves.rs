@@ -382,11 +382,63 @@ fn the_first_line_tells_where_each_release_goes_on() {
     let another = "[[release]]\nname = \"another\"\nevery = \"1 day\"\ncount = {}\nbound = { per_key = 1 }\nnoise = \"laplace\"\ncost = { epsilon = 20 }\n";
     scene.write("job.toml", format!("{job}{another}"));
     let line = first_line();
-    let new = "new is another of version 1, from the first window whose records the input still has";
-    assert!(line.contains(&next) && line.contains(new), "{line}");
+    // The file is read from its start, for its one record is of a window that is open.
+    let start = moment((now() / DAY - 2) * DAY);
+    let new = format!("new is another of version 1 from {start} on; ");
+    assert!(line.contains(&next) && line.contains(&new), "{line}");
     scene.write("job.toml", job.replace("[[release]]", "[[release]]\nversion = 2"));
     let line = first_line();
-    assert!(line.contains("new is visits_by_page of version 2") && !line.contains("next window"), "{line}");
+    let new = format!("new is visits_by_page of version 2 from {start} on; ");
+    assert!(line.contains(&new) && !line.contains("next window"), "{line}");
+}
+
+// Refutes a release that is new after an edit, and is answered from a part of its records: the former file could not read the
+// others, and they lie before the resume position.
+#[test]
+fn a_new_release_begins_behind_what_the_former_file_could_not_read() {
+    const LONG: i64 = 10 * SECOND;
+    let scene = Scene::new("reading");
+    until("a window has long to go", || now() % LONG < 3 * SECOND);
+    let from = now() / LONG * LONG;
+    let release = |name: &str, statistic: &str| {
+        format!(
+            "[[release]]\nname = \"{name}\"\nevery = \"10s\"\n{statistic}\nnoise = \"laplace\"\ncost = {{ epsilon = 20 }}\n\n"
+        )
+    };
+    let job = exact(from, None).replace("[source]", "[source]\nbad = { lines = 1000 }");
+    // The pages are no numbers, so no line is readable.
+    let numbers = release("numbers", "sum = { of = \"page\", range = [0, 1] }");
+    scene.write("job.toml", format!("{job}\n{numbers}"));
+    scene.write(
+        "visits.csv",
+        HEADER.to_owned() + &(0..40).map(|person| line(person, from, "a")).collect::<String>(),
+    );
+    scene.init();
+    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    until("it runs", || scene.read("releases.jsonl").matches("visits_by_page").count() >= 3);
+    life.signal(Signal::TERM);
+    assert_eq!(life.end().code, Some(0));
+
+    scene.write("job.toml", format!("{job}\n{}", release("people", "people = {}")));
+    let restarted = now();
+    assert!(restarted < from + LONG, "the machine is too slow for this test");
+    let life = scene.start(&["run", "job.toml", "--out", "releases.jsonl"]);
+    until("a window is released", || scene.read("releases.jsonl").contains("\"people\""));
+    life.signal(Signal::TERM);
+    let said = life.end();
+    let first = moment(from + LONG);
+    let new = format!(
+        "new is people of version 1 from {first} on, for the former file read the input in another way; "
+    );
+    assert!(said.err.contains(&new), "{said:?}");
+    let of_people: Vec<Value> = scene
+        .read("releases.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["release"] == "people")
+        .collect();
+    let start: jiff::Timestamp = of_people[0]["window"]["start"].as_str().unwrap().parse().unwrap();
+    assert_eq!(start.as_microsecond(), from + LONG, "{of_people:?}");
 }
 
 // Refutes a page that shows a line of a former version, which had not left, in the place of that of the present one.

@@ -63,7 +63,7 @@ impl Feeds {
         let mut input = InputHandle::new();
         let stream = input.to_stream(scope);
         let number = self.inputs;
-        let positions = InputPositions::new(number, source.resumes());
+        let positions = InputPositions::new(number, source.resumes().then(|| source.reading()));
         self.inputs += 1;
         let former = Some(former_stream(scope, &positions));
         let (gaps, reports) = InputGaps::stream(scope, &positions, source.local_zone());
@@ -123,7 +123,7 @@ impl Feeds {
         }
         let control = Rc::new(RefCell::new(Control::new(self.worker, partitions)));
         let input = Rc::new(RefCell::new(InputHandle::new()));
-        let (positions, gaps) = (InputPositions::new(-1, false), Rc::new(InputGaps::none()));
+        let (positions, gaps) = (InputPositions::new(-1, None), Rc::new(InputGaps::none()));
         let context = self.context.of_an_input(gaps, positions);
         let word = WorkerDeclaration::new(Rc::clone(&control), Rc::clone(&self.context));
         let external = External::new(Rc::clone(&input), context, partitions, self.peers);

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
-use crate::gate::{Positions, ResumePositions, ResumeUpdate};
+use crate::gate::{InputReading, Positions, ResumePositions, ResumeUpdate};
 use crate::ledger::Name;
 use crate::time::Time;
 
@@ -144,6 +144,8 @@ struct State {
     /// windows that a former run has settled.
     needs: Vec<Option<Time>>,
     former: Option<ResumePositions>,
+    /// The way in which the source reads, as it goes on from that of the former run.
+    reading: InputReading,
     tracks: BTreeMap<usize, PositionTrack>,
     parts: usize,
     is_written: bool,
@@ -157,12 +159,15 @@ impl State {
 }
 
 impl InputPositions {
-    pub(crate) fn new(number: i64, resumes: bool) -> Rc<InputPositions> {
+    /// Creates the positions of an input whose source resumes and reads in this way; `None` of one that does not resume.
+    pub(crate) fn new(number: i64, reading: Option<InputReading>) -> Rc<InputPositions> {
+        let resumes = reading.is_some();
+        let state = State { reading: reading.unwrap_or_default(), ..State::default() };
         Rc::new(InputPositions {
             number,
             resumes,
             arrived: RefCell::default(),
-            state: RefCell::default(),
+            state: RefCell::new(state),
             written: Arc::default(),
         })
     }
@@ -186,6 +191,12 @@ impl InputPositions {
         let mut state = self.state.borrow_mut();
         if self.resumes && state.jobs.insert(job.clone()) {
             state.former = former(self.number)?;
+            let reading = std::mem::take(&mut state.reading);
+            state.reading = match &state.former {
+                Some(former) => reading.after(&former.reading),
+                // The input is read from its start.
+                None => InputReading { since: Time::MIN, ..reading },
+            };
         }
         state.needs.push(None);
         Ok(state.needs.len() - 1)
@@ -194,6 +205,12 @@ impl InputPositions {
     /// Returns the time since which records are read again after a former run; `None` without one.
     pub(crate) fn since(&self) -> Option<Time> {
         self.state.borrow().former.as_ref().map(|former| former.since)
+    }
+
+    /// Returns the time since which a release that is new lacks no record; `None` without a former run.
+    pub(crate) fn whole_since(&self) -> Option<Time> {
+        let state = self.state.borrow();
+        state.former.as_ref().map(|former| former.since.max(state.reading.since))
     }
 
     /// Returns the positions from which the sources begin, empty for the start; they are then erased here.
@@ -237,7 +254,7 @@ impl InputPositions {
             return None;
         }
         let since = state.needs.iter().copied().min().flatten()?;
-        let State { tracks, is_written, parts, .. } = &mut *state;
+        let State { tracks, is_written, parts, reading, .. } = &mut *state;
         tracks.values_mut().for_each(|track| track.advance(since));
         if !tracks.values().all(|track| track.is_based) {
             return None;
@@ -257,7 +274,8 @@ impl InputPositions {
             return None;
         }
         let replaces = !std::mem::replace(is_written, true);
-        Some(ResumeUpdate { input: self.number, replaces, since, parts: *parts, changed, is_urgent })
+        let reading = reading.clone();
+        Some(ResumeUpdate { input: self.number, replaces, since, reading, parts: *parts, changed, is_urgent })
     }
 }
 
@@ -343,13 +361,32 @@ mod tests {
         assert_eq!(at(&track), Some(KEPT as u8));
     }
 
+    // Refutes a release that is added later, and begins behind windows that the first run has read whole.
+    #[test]
+    fn a_first_run_reads_its_input_from_the_start() {
+        let reading = |since| InputReading { since, ..InputReading::default() };
+        let former = |since| ResumePositions { since: 7, reading: reading(since), parts: Vec::new() };
+        for (former, since, whole) in
+            [(None, Time::MIN, None), (Some(former(3)), 3, Some(7)), (Some(former(9)), 9, Some(9))]
+        {
+            let positions = InputPositions::new(0, Some(reading(50)));
+            let web = Name::new("job", "web").unwrap();
+            let first = positions.join(&web, |_| Ok::<_, ()>(former.clone())).unwrap();
+            assert_eq!(positions.whole_since(), whole);
+            positions.begin();
+            positions.add(0, milestone(10, 1));
+            let written = positions.settled(first, Some(60)).unwrap();
+            assert_eq!(written.reading, reading(since));
+        }
+    }
+
     // Refutes positions of a part that are written before all parts have theirs, of an input that two jobs read, and of
     // a new partition that wait for a row.
     #[test]
     fn positions_are_written_once_all_parts_and_all_releases_have_some() {
         let web = Name::new("job", "web").unwrap();
         let none = |_| Ok::<_, ()>(None);
-        let positions = InputPositions::new(0, true);
+        let positions = InputPositions::new(0, Some(InputReading::default()));
         let [first, second] = [0, 1].map(|_| positions.join(&web, none).unwrap());
         positions.add(0, Milestone { parts: 2, ..milestone(10, 1) });
         positions.settled(first, Some(50));
@@ -360,8 +397,15 @@ mod tests {
         assert_eq!(positions.settled(second, Some(49)), None, "the positions of the former run hold");
         let update = positions.settled(second, Some(60)).unwrap();
         let changed = vec![(0, "a".to_owned(), Some(vec![1])), (1, "a".to_owned(), Some(vec![6]))];
-        let expected =
-            ResumeUpdate { input: 0, replaces: true, since: 50, parts: 2, changed, is_urgent: true };
+        let expected = ResumeUpdate {
+            input: 0,
+            replaces: true,
+            since: 50,
+            reading: InputReading::default(),
+            parts: 2,
+            changed,
+            is_urgent: true,
+        };
         assert_eq!(update, expected);
         assert_eq!(positions.settled(first, Some(55)), None, "nothing has changed");
         let update = positions.settled(first, Some(56)).unwrap();

@@ -231,7 +231,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(shared: Arc<ProcessShared>) -> Rc<Context> {
         let (probes, names, dataflows, order) = Default::default();
-        let (gaps, positions) = (Rc::new(InputGaps::none()), InputPositions::new(-1, false));
+        let (gaps, positions) = (Rc::new(InputGaps::none()), InputPositions::new(-1, None));
         Rc::new(Context { shared, probes, names, dataflows, order, gaps, positions })
     }
 

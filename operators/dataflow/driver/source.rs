@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use super::positions::{Milestone, WrittenPosition};
-use crate::gate::Positions;
+use crate::gate::{InputReading, Positions};
 use crate::ledger::Name;
 use crate::time::{Time, Zone};
 
@@ -35,6 +35,13 @@ pub trait Source: 'static {
     /// right for an input that ends.
     fn resumes(&self) -> bool {
         false
+    }
+
+    /// Returns the way in which this source reads, which the ledger keeps with its positions. Where that of a former run may have
+    /// left out more, a release that is new begins with the first window after [`InputReading::since`]. The parts of all workers
+    /// answer alike.
+    fn reading(&self) -> InputReading {
+        InputReading::default()
     }
 
     /// Goes to the positions that a former run has left, one entry for each of its parts, which may have been

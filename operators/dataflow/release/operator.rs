@@ -235,9 +235,6 @@ struct ReleaseSequencer<S: WindowStatistic> {
 
 /// Returns the number of a release among those of its input, the end of the last window that a former run has
 /// settled, and the number of the first window to request.
-///
-/// After a start from resume positions, no window is requested of which not all records are
-/// read: a release that is new, or was left out for some time, begins with the first one.
 fn resumed(
     title: &Title,
     schedule: &Schedule,
@@ -250,12 +247,9 @@ fn resumed(
         return Ok((need, None, 0));
     }
     let frontier = handle.last_row(&title.name, &title.version)?;
-    let first = match (positions.since(), frontier) {
-        (None, _) => 0,
-        // One that was left out for some time goes on there too: records of windows before are not read.
-        (Some(since), end) => {
-            schedule.first_starting_at(since).max(end.map_or(0, |end| schedule.first_ending_after(end)))
-        }
+    let first = match positions.since().zip(positions.whole_since()) {
+        None => 0,
+        Some(read) => schedule.resumed(frontier.map(|end| schedule.first_ending_after(end)), read),
     };
     Ok((need, frontier, first))
 }

@@ -123,7 +123,7 @@ pub(in crate::dataflow) struct RecordsAgain {
     pub(in crate::dataflow) positions: Rc<InputPositions>,
     /// The number of the queries among the releases whose needs decide from where a restart reads.
     pub(in crate::dataflow) need: usize,
-    /// The time since which records are read again after a former run; `None` without one.
+    /// The time since which no record is lacking after a former run; `None` without one.
     pub(in crate::dataflow) since: Option<Time>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::memory::total;
 use super::*;
-use crate::gate::positions::ResumeUpdate;
+use crate::gate::positions::{InputReading, ResumeUpdate};
 
 everywhere! {
     a_version_with_other_parameters_gets_no_desk_and_the_others_go_on
@@ -53,6 +53,7 @@ fn a_version_is_bound_by_the_first_that_the_ledger_keeps_of_it(at: ScratchPlace)
         input: 0,
         replaces: true,
         since: 0,
+        reading: InputReading::default(),
         parts: 1,
         changed: vec![(0, "a.log".to_owned(), Some(b"at 7".to_vec()))],
         is_urgent: true,

@@ -23,7 +23,7 @@ use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys};
 use crate::time::{LIMIT, Time};
 
 pub(super) use fit::{floor, largest_fitting_cost};
-pub(super) use terms::of_questions;
+pub(super) use terms::{of_questions, reading_digest};
 pub(crate) use together::ConcurrentWindows;
 
 mod fit;

@@ -13,13 +13,13 @@ use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::condition::Condition;
 use crate::job::config::{
-    AHEAD, AskSpec, BoundSpec, CsvSpec, ExplodeSpec, Job, KeysSpec, PriceSpec, RecordFormat, ReleaseSpec,
-    RunningSpec, SourceSpec, TimeField, cost_fields,
+    AHEAD, AskSpec, BoundSpec, CsvSpec, ExplodeSpec, Job, KeysSpec, PriceSpec, Protected, RecordFormat,
+    ReleaseSpec, RunningSpec, SourceSpec, TimeField, cost_fields,
 };
 use crate::job::derived::DerivedField;
 use crate::job::questions::AskPlan;
 use crate::job::statistics::{BETWEEN_PARTS, CellKey};
-use crate::ledger::{Charge, Ledger, LedgerError, LedgerErrorKind, VersionTerms};
+use crate::ledger::{Charge, Digest, Ledger, LedgerError, LedgerErrorKind, VersionTerms};
 use crate::time::in_words;
 
 /// Returns the fields that the pipeline does not bind, and the words of the file for those that it does.
@@ -135,6 +135,19 @@ pub(in crate::job) fn of_questions(job: &Job, ask: &AskSpec) -> VersionTerms {
             .showing("privacy.budget", job.account().cap())
             .showing("until", job.until.map_or("nothing".to_owned(), crate::time::in_json)),
     }
+}
+
+/// Returns the digest of everything by which the input becomes records: which there are, at which times, and of whom.
+pub(in crate::job) fn reading_digest(job: &Job) -> Digest {
+    let mut read: Vec<&str> = job.source.condition.iter().flat_map(Condition::fields).collect();
+    read.sort_unstable();
+    let of_lines = reading(VersionTerms::new(), &job.source);
+    let terms = derived(of_lines, job, &read);
+    let of_whom = match &job.privacy.privacy_unit {
+        Protected::Person { field, missing } => format!("{field:?} {missing:?}"),
+        Protected::Record => "record".to_owned(),
+    };
+    *terms.binding("privacy.person", of_whom).digest()
 }
 
 /// Adds the fields that decide how records are read.

@@ -15,7 +15,7 @@ use super::*;
 use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::{Clock, SystemClock};
 use crate::decimal::Decimal;
-use crate::gate::resumed_since;
+use crate::gate::resume_positions;
 use crate::job::config::{BudgetShare, PriceSpec};
 use crate::ledger::{Digest, Ledger, LedgerKey, MostPaid, Name, RefusedWindows};
 use crate::time::in_utc;
@@ -284,8 +284,8 @@ impl Job {
         let horizon = self.horizon();
         let key = if self.is_read_once() { None } else { LedgerKey::open(&self.privacy.key).ok() };
         // Without the key it is not known, and all windows count.
-        let resumes = key.and_then(|key| resumed_since(ledger, &key, &self.name).ok().flatten());
-        let since = resumes.max(ledger.floor()?).unwrap_or(Time::MIN);
+        let resumes = key.and_then(|key| resume_positions(ledger, &key, &self.name).ok().flatten());
+        let since = resumes.map(|positions| positions.since).max(ledger.floor()?).unwrap_or(Time::MIN);
         let (mut to_come, mut all): (Vec<Interval>, Vec<Interval>) = (Vec::new(), Vec::new());
         for offer in self.release_plans(horizon)? {
             let schedule = &offer.schedule;

@@ -8,7 +8,7 @@ use super::budget_left::in_six_digits;
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Clock, SystemClock};
-use crate::gate::{compare, resumed_since};
+use crate::gate::{compare, resume_positions};
 use crate::http::AccessToken;
 use crate::invalid::found_by;
 use crate::job::config::AskSpec;
@@ -173,11 +173,12 @@ impl Job {
         let account = &self.privacy.account;
         let settled = ledger.settled(&self.name)?;
         // A live run that goes on reads from there, and releases no window of which it lacks records.
-        let resumes = if self.is_read_once() {
-            None
-        } else {
-            resumed_since(&mut ledger, &LedgerKey::open(key)?, &self.name)?
+        let positions = match self.is_read_once() {
+            true => None,
+            false => resume_positions(&mut ledger, &LedgerKey::open(key)?, &self.name)?,
         };
+        let reading = self.reading((&offers, &asks), SystemClock.now())?;
+        let resumes = positions.map(|positions| (positions.since, positions.whole_since(reading)));
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
@@ -185,9 +186,9 @@ impl Job {
             let version = Digest::of_version(offer.version, terms.digest());
             // Windows before the newest one of this version are not drawn any more.
             let passed = settled.get(&(offer.name.clone(), version));
-            let first = passed
-                .map_or(0, |end| schedule.first_ending_after(*end))
-                .max(resumes.map_or(0, |since| schedule.first_starting_at(since)));
+            let next = passed.map(|end| schedule.first_ending_after(*end));
+            let first =
+                resumes.map_or(next.unwrap_or(0), |(since, whole)| schedule.resumed(next, (since, whole)));
             let most = if schedule.is_bounded() { EXAMINED_WINDOWS * 10 } else { EXAMINED_WINDOWS };
             let last = schedule.count().min(first.saturating_add(most));
             asked.extend((first..last).map_while(|number| schedule.window(number)).map(|window| {

@@ -7,10 +7,10 @@ use super::demo::Demo;
 use super::live::Ending;
 use super::processes::OperatorNotice;
 use crate::dataflow::{
-    Bounded, Fed, Feeds, LeavingRelease, Owned, Private, ProtectedUnit, RunError, Schedule, Scope, Windowed,
-    Worker, each_of, hand_over,
+    Bounded, Fed, Feeds, LeavingRelease, Owned, Private, ProtectedUnit, RunError, Schedule, Scope, Source,
+    Windowed, Worker, each_of, hand_over,
 };
-use crate::gate::Gate;
+use crate::gate::{Gate, InputReading};
 use crate::job::questions::{AskPlan, QuestionInput};
 use crate::job::release_group::{ReleaseFields, ReleaseGroup};
 use crate::job::release_plan::ReleasePlan;
@@ -35,6 +35,8 @@ pub(crate) struct Graph {
     pub(crate) at_end: bool,
     /// The time after which no record is in time for any window.
     pub(crate) last: Option<Time>,
+    /// The way in which a live run reads.
+    pub(crate) reading: InputReading,
     pub(crate) gate: Gate,
     pub(crate) demo: Option<Demo>,
     /// The channel that releases leave by.
@@ -64,7 +66,7 @@ impl Graph {
         worker.dataflow(|scope| match self.shape {
             RecordFields { person: true, id: false } => {
                 let records: SourcePart<Id, ()> = input.part(index);
-                let records = feeds.stream(scope, Ending::after(self.last, records));
+                let records = feeds.stream(scope, self.live(records));
                 self.lay(
                     (scope, feeds),
                     records,
@@ -74,7 +76,7 @@ impl Graph {
             }
             RecordFields { person: true, id: true } => {
                 let records: SourcePart<Id, Id> = input.part(index);
-                let records = feeds.stream(scope, Ending::after(self.last, records));
+                let records = feeds.stream(scope, self.live(records));
                 self.lay(
                     (scope, feeds),
                     records,
@@ -84,12 +86,12 @@ impl Graph {
             }
             RecordFields { person: false, id: false } => {
                 let records: SourcePart<(), ()> = input.part(index);
-                let records = feeds.stream(scope, Ending::after(self.last, records));
+                let records = feeds.stream(scope, self.live(records));
                 self.lay((scope, feeds), records, Fed::protect_each, |windowed, _| windowed.one_by_one())
             }
             RecordFields { person: false, id: true } => {
                 let records: SourcePart<(), Id> = input.part(index);
-                let records = feeds.stream(scope, Ending::after(self.last, records));
+                let records = feeds.stream(scope, self.live(records));
                 self.lay(
                     (scope, feeds),
                     records,
@@ -98,6 +100,11 @@ impl Graph {
                 )
             }
         })
+    }
+
+    /// The part of a worker, as a live run reads it.
+    fn live<S: Source>(&self, records: S) -> Ending<S> {
+        Ending::after(self.last, records).reading_as(self.reading.clone())
     }
 
     fn lay<'scope, P: PersonIdentity, I: PersonIdentity, U: Owned<SourceRecord<P, I>>>(

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use crate::dataflow::{
     Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
 };
-use crate::gate::Positions;
+use crate::gate::{InputReading, Positions};
 use crate::job::questions::{AskPlan, QuestionInput, QuestionService};
 use crate::job::release_plan::ReleasePlan;
 use crate::time::{Span, Time, Zone, in_words};
@@ -140,6 +140,7 @@ impl Job {
         }
         let versions = PresentVersions::of(self, (&offers, &asks))?;
         let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
+        let input_reading = self.reading((&offers, &asks), clock.now())?;
         // Nobody else sets it.
         let _ = clock_word.0.set(Arc::clone(&clock));
         let clock: Arc<dyn Clock> = clock;
@@ -156,7 +157,7 @@ impl Job {
         });
         let asks: Vec<(AskPlan, QuestionInput)> = questions.collect();
         let rotation = out.map(|path| Rotation { reopen, path, notice: notice.clone(), is_reported: false });
-        vitals.begins(self, self.source.late, &offers, (Arc::clone(&clock), &gate), crew);
+        vitals.begins(self, (&offers, &input_reading), (Arc::clone(&clock), &gate), crew)?;
         let on_release = with_vitals(on_release, versions, vitals.clone(), service);
         let missing = vitals.clone();
         let only_news = sink.as_ref().is_some_and(|sink| !sink.is_file());
@@ -193,7 +194,8 @@ impl Job {
         let span = (horizon.from, horizon.until);
         let survey = Arc::new(Survey::for_run(uses(self, &offers), span, warning));
         let (demo, at_end) = (None, false);
-        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
+        let run =
+            JobRun { job: self, offers, asks, horizon, input_reading, gate, demo, at_end, survey, notice };
         run.go(way).map(|(finished, _)| finished)
     }
 
@@ -278,12 +280,18 @@ fn with_vitals(
 pub(super) struct Ending<S> {
     source: S,
     last: Option<Time>,
+    reading: InputReading,
 }
 
 impl<S> Ending<S> {
     /// Ends `source` after `last`; without a last moment, it is passed on unchanged.
     pub(super) fn after(last: Option<Time>, source: S) -> Ending<S> {
-        Ending { source, last }
+        Ending { source, last, reading: InputReading::default() }
+    }
+
+    /// States the way in which the source reads.
+    pub(super) fn reading_as(self, reading: InputReading) -> Ending<S> {
+        Ending { reading, ..self }
     }
 }
 
@@ -299,6 +307,10 @@ impl<S: Source> Source for Ending<S> {
 
     fn resumes(&self) -> bool {
         self.source.resumes()
+    }
+
+    fn reading(&self) -> InputReading {
+        self.reading.clone()
     }
 
     fn resume(&mut self, former: Vec<Positions>) -> Result<(), SourceError> {

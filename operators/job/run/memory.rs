@@ -23,7 +23,9 @@ const STALL_LIMIT: Duration = Duration::from_secs(30);
 /// it needs them, and of a program with debug symbols they are 50 MB.
 fn held_memory() -> Option<u64> {
     #[cfg(target_os = "linux")]
-    if let Some(pages) = std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| pages_of_its_own(&text)) {
+    if let Some(pages) =
+        std::fs::read_to_string("/proc/self/statm").ok().and_then(|text| pages_of_its_own(&text))
+    {
         return pages.checked_mul(rustix::param::page_size() as u64);
     }
     Some(memory_stats::memory_stats()?.physical_mem as u64)

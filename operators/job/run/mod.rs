@@ -14,6 +14,7 @@ mod memory;
 mod opening;
 mod processes;
 mod publish;
+mod reading;
 mod replay;
 mod sample;
 #[cfg(test)]
@@ -35,7 +36,7 @@ use super::sources::{
 };
 use super::unfit::UnfitJob;
 use crate::dataflow::{Config, Finished, Joined, LeavingRelease, RunError, Stop, report_end};
-use crate::gate::{BudgetStatus, Gate, Opening};
+use crate::gate::{BudgetStatus, Gate, InputReading, Opening};
 use crate::ledger::{AccountSpec, LedgerError};
 use crate::time::Time;
 use demo::Demo;
@@ -161,6 +162,8 @@ struct JobRun<'j> {
     /// The bundles of answers, each with its questions.
     asks: Vec<(AskPlan, QuestionInput)>,
     horizon: Horizon,
+    /// The way in which a live run reads.
+    input_reading: InputReading,
     gate: Gate,
     demo: Option<Demo>,
     at_end: bool,
@@ -198,23 +201,12 @@ impl JobRun<'_> {
     }
 
     fn go_with(self, way: RunContext, joined: Joined) -> Result<(Finished, Shown), RunError> {
-        let JobRun { job, offers, asks, horizon, gate, demo, at_end, survey, notice } = self;
+        let JobRun { job, offers, asks, horizon, input_reading, gate, demo, at_end, survey, notice } = self;
         let RunContext { config, pace, crew, outlet, reading, ending, .. } = way;
         let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
         let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers, &plans));
-        let wanted = FieldRequirements {
-            keys: fields.keys.clone(),
-            values: fields.values.clone(),
-            derived: job.derived.clone(),
-            secret: *gate.key().derive_for_ids(NAMES),
-            // A single window over everything has ends, too, where the file states them.
-            time: job.is_timed()
-                || horizon.from.is_some()
-                || horizon.until.is_some()
-                || plans.iter().flat_map(|ask| &ask.fields).any(|field| matches!(field, AskedField::Time)),
-            span: horizon.from.zip(horizon.until),
-            survey: Arc::clone(&survey),
-        };
+        let secret = *gate.key().derive_for_ids(NAMES);
+        let wanted = job.requirements((&fields, &plans), horizon, (secret, Arc::clone(&survey)));
         let brake = Brake::new();
         let guard = job.limits.memory.zip(config.spill).map(|(limit, spill)| {
             let ending = ending.unwrap_or_else(|| Box::new(|_, _| {}));
@@ -246,6 +238,7 @@ impl JobRun<'_> {
             late: job.source.late,
             at_end,
             last,
+            reading: input_reading,
             gate,
             demo,
             releases: publisher.inlet(),

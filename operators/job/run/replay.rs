@@ -117,7 +117,19 @@ impl Job {
             };
             let survey = Arc::new(Survey::for_run(uses, span, warning));
             let (demo, at_end) = (None, true);
-            let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
+            let input_reading = InputReading::default();
+            let run = JobRun {
+                job: self,
+                offers,
+                asks,
+                horizon,
+                input_reading,
+                gate,
+                demo,
+                at_end,
+                survey,
+                notice,
+            };
             return run.go(way(outlet)).map(|(finished, _)| finished);
         }
         let demo = Some(Demo::new(&offers, &plans, &gate));
@@ -138,7 +150,19 @@ impl Job {
                 .partial(crew.processes > 1),
         );
         let (at_end, counted) = (true, Arc::clone(&survey));
-        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey: counted, notice };
+        let input_reading = InputReading::default();
+        let run = JobRun {
+            job: self,
+            offers,
+            asks,
+            horizon,
+            input_reading,
+            gate,
+            demo,
+            at_end,
+            survey: counted,
+            notice,
+        };
         let ended = run.go(way(outlet));
         // Unreadable lines are reported first where they have ended the run; a source that was never read has
         // none.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::accounting::Promise;
 use crate::dataflow::{Clock, Schedule, SystemClock};
-use crate::gate::{BudgetStatus, WrittenSince};
+use crate::gate::{BudgetStatus, InputReading, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Progress, ReceiverSigns, RecordCounts};
 use crate::ledger::AccountSpec;
@@ -110,14 +110,14 @@ impl Vitals {
     pub(super) fn begins(
         &self,
         job: &Job,
-        late: Option<Span>,
-        offers: &[ReleasePlan],
+        (offers, reading): (&[ReleasePlan], &InputReading),
         (clock, gate): (Arc<dyn Clock>, &Gate),
         crew: Crew,
-    ) {
+    ) -> Result<(), RunError> {
+        let late = job.source.late;
         // What is settled the first process alone knows.
         let start = match crew.process {
-            0 => start_line(job, late, offers, (clock.now(), gate)),
+            0 => start_line(job, (offers, reading), (clock.now(), gate))?,
             process => format!(
                 "job {}, version {}, as process {process} of {}; its windows leave by process 0",
                 job.name, job.version, crew.processes
@@ -132,6 +132,7 @@ impl Vitals {
         known.promise = Some(job.account().promise());
         known.late = late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
+        Ok(())
     }
 
     pub(super) fn reads(&self, progress: Arc<Progress>) {
@@ -193,8 +194,12 @@ impl Vitals {
 }
 
 /// The first line of a run.
-fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate): (Time, &Gate)) -> String {
-    let (account, settled) = (job.account(), gate.settled());
+fn start_line(
+    job: &Job,
+    (offers, reading): (&[ReleasePlan], &InputReading),
+    (now, gate): (Time, &Gate),
+) -> Result<String, RunError> {
+    let (account, settled, late) = (job.account(), gate.settled(), job.source.late);
     let closed = now.saturating_sub(late.map_or(0, Span::as_microseconds));
     // Of those that are new in a job that has run, the input decides.
     let (new, old): (Vec<_>, Vec<_>) =
@@ -212,14 +217,20 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate)
             None if old.is_empty() => None,
             None => Some("all of its windows have ended".to_owned()),
         };
-    let new: Vec<String> =
-        new.iter().map(|offer| format!("{} of version {}", offer.name, offer.version)).collect();
+    // A job has one input.
+    let positions = if new.is_empty() { None } else { gate.resume_positions(0)? };
+    let whole = positions.as_ref().map(|positions| positions.whole_since(reading.clone()));
+    let new = new.iter().map(|offer| {
+        let first = whole.map_or(0, |whole| offer.schedule.first_starting_at(whole));
+        let since =
+            offer.schedule.window(first).map_or("no window".to_owned(), |window| in_utc(window.start()));
+        format!("{} of version {} from {since} on", offer.name, offer.version)
+    });
+    let new: Vec<String> = new.collect();
     let begins = (!new.is_empty()).then(|| {
-        format!(
-            "new is {}, from the first window whose records the input still has, but for those that the former file could not read or \
-             put at other times",
-            new.join(", ")
-        )
+        let is_read_anew = positions.zip(whole).is_some_and(|(positions, whole)| positions.since < whole);
+        let why = if is_read_anew { ", for the former file read the input in another way" } else { "" };
+        format!("new is {}{why}", new.join(", "))
     });
     let input = match (job.source.records.place(), settled) {
         (Some(SourcePlace::Stdin), _) => "standard input is read from now on".to_owned(),
@@ -230,13 +241,13 @@ fn start_line(job: &Job, late: Option<Span>, offers: &[ReleasePlan], (now, gate)
         }
     };
     let windows: String = next.into_iter().chain(begins).map(|part| part + "; ").collect();
-    format!(
+    Ok(format!(
         "job {}, version {}, account {} of {}; {windows}{input}",
         job.name,
         job.version,
         account.name(),
         stated_account(job, gate).map_or_else(|| account.cap(), AccountSpec::cap)
-    )
+    ))
 }
 
 impl KnownVitals {

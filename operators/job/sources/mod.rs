@@ -66,4 +66,5 @@ pub(crate) use survey::{SurveyedCondition, SurveyedKind, Use};
 pub(in crate::job) use synthetic::SplitMix;
 pub use synthetic::{SyntheticLog, SyntheticRow};
 pub(in crate::job) use times::{USUAL_FORMATS, is_time_of};
+pub(in crate::job) use wanted::fields_read;
 pub(crate) use wanted::{FieldRequirements, KeyField, NumberField};

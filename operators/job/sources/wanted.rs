@@ -1,11 +1,13 @@
 //! The fields that a job reads of each line, and the cells in which they stand.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::identity::LONGEST_ID;
 use super::survey::Survey;
+use crate::canonical::{Canonical, Digest};
 use crate::dataflow::SourceError;
 use crate::job::condition::Condition;
 use crate::job::config::{Missing, Protected, RecordFormat, RecordOrder, SourceSpec};
@@ -48,6 +50,24 @@ pub(crate) struct FieldRequirements {
     pub(crate) span: Option<(Time, Time)>,
     /// The survey that counts the records.
     pub(crate) survey: Arc<Survey>,
+}
+
+/// Returns the fields of which a line needs a readable value: those of the source that are read, and those of them that are
+/// numbers.
+///
+/// # Errors
+///
+/// If no field has the times, which are needed.
+pub(in crate::job) fn fields_read(
+    source: &SourceSpec,
+    person: &Protected,
+    wanted: &FieldRequirements,
+) -> Result<BTreeSet<Digest>, SourceError> {
+    let layout = CellLayout::new(source, person, wanted)?;
+    let field = |kind: &str, name: &String| Canonical::new("discreet field 1").text(kind).text(name).finish();
+    let numbers = layout.values.iter().filter_map(|(cell, _)| layout.fields.get(*cell));
+    let numbers = numbers.map(|name| field("number", name));
+    Ok(layout.fields.iter().map(|name| field("any", name)).chain(numbers).collect())
 }
 
 /// The use of each cell of a line. Cells are numbered by the wanted fields of the source, each once, and then by the derived ones,

@@ -210,7 +210,7 @@ where
             let positions = Rc::clone(&people.items.context.positions);
             let need = positions.join(&backend.job(), |input| handle.resume_positions(input))?;
             // It is known until the sources begin.
-            let since = positions.since();
+            let since = positions.whole_since();
             Ok::<_, RunError>((bundle, handle, waker, RecordsAgain { positions, need, since }))
         };
         let at_gate = match (scope.index() == 0).then(opened).transpose() {

@@ -115,6 +115,28 @@ proptest! {
     }
 }
 
+// Refutes a window that is requested though records of it are not read, and one that is left out though all are.
+#[test]
+fn a_restart_begins_where_no_record_is_lacking() {
+    let tens = Schedule::tumbling(span(10), 0, Some(100)).unwrap();
+    for ((next, since, whole), first) in [
+        // A new one.
+        ((None, 0, 0), 0),
+        ((None, 20, 20), 2),
+        ((None, 20, 21), 3),
+        ((None, 21, 0), 3),
+        // One that goes on: what the former file could not read was lost to it before.
+        ((Some(2), 20, 70), 2),
+        ((Some(5), 20, 70), 5),
+        // One that was left out for some time.
+        ((Some(1), 20, 20), 2),
+        ((Some(1), 20, 70), 7),
+        ((None, 0, 200), 10),
+    ] {
+        assert_eq!(tens.resumed(next, (since, whole)), first, "{next:?}, {since}, {whole}");
+    }
+}
+
 fn far() -> Vec<Schedule> {
     vec![
         Schedule::tumbling(minutes(10), -5, Some(days(40_000).unwrap().as_microseconds())).unwrap(),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
 use crate::dataflow::{Clock, ClockReading, GuardedClock, InputPositions, Milestone, ORIGIN, SystemClock};
-use crate::gate::Positions;
+use crate::gate::{InputReading, Positions};
 use crate::ledger::Name;
 use crate::time::Span;
 
@@ -78,7 +78,7 @@ impl Followed {
     }
 
     pub(super) fn of(parts: Vec<SourcePart<Id, Id>>, progress: Arc<Progress>) -> Followed {
-        let waiting = InputPositions::new(0, true);
+        let waiting = InputPositions::new(0, Some(InputReading::default()));
         waiting.join(&Name::new("job", "a").unwrap(), |_| Ok::<_, ()>(None)).unwrap();
         Followed {
             complete: vec![i64::MIN; parts.len()],
