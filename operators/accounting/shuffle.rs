@@ -1,25 +1,32 @@
 //! Amplification by shuffling: reports that are each weakly private become strongly private once nobody can
 //! link them to people.
 //!
-//! `people` people each send one report of an `epsilon_0`-locally private randomiser; only the sorted
+//! `people` people each send one report of an `epsilon_0`-locally private randomizer; only the sorted
 //! multiset of reports is seen. Somebody's own report hides among the reports of others that could as well be
-//! theirs: the clones. The promise is for one person's data *replaced*
+//! theirs. The promise is for one person's data *replaced*
 //! ([`Relation::Replace`](super::Relation::Replace)); for one person more or less, let the absent report from
 //! a fixed input, so that the number of reports is public and never changes. `people` is the least number of
 //! *honest* reports.
 //!
-//! The exact bound (Feldman, McMillan, Talwar 2021, with every sum computed): let `C ~ Bin(people - 1,
-//! gamma)` be the clones, `A ~ Bin(C, 1/2)` those that look like the first input, and the person's own report
-//! look like it with probability `a = e^epsilon_0 / (1 + e^epsilon_0)` or `1 - a`. Then delta is the hockey
-//! stick between `A + Bern(a)` and `A + Bern(1 - a)`, `C` known. Any randomiser has `gamma = e^-epsilon_0`.
-//! For randomised response among `k` choices a report is uniform with probability `k / (e^epsilon_0 + k -
-//! 1)`, so `gamma = 2 / (e^epsilon_0 + k - 1)`, and the person's own is one of the two inputs with
-//! probability `(e^epsilon_0 + 1) / (e^epsilon_0 + k - 1)`; where it is not, it reveals nothing. The same
-//! `gamma` is often claimed for every randomiser; here only where it is proved.
+//! Of **any** randomizer the clones hide a report (Feldman, McMillan, Talwar 2021, with every sum computed): let `C ~
+//! Bin(people - 1, e^-epsilon_0)` be the clones, `A ~ Bin(C, 1/2)` those that look like the first input, and the person's own
+//! report look like it with probability `a = e^epsilon_0 / (1 + e^epsilon_0)` or `1 - a`. Then delta is the hockey
+//! stick between `A + Bern(a)` and `A + Bern(1 - a)`, `C` known.
+//!
+//! Of a randomizer whose law is known its [blanket](blanket) hides more: of randomised response among `k` choices `p = 1/k`, of
+//! unary reports `p = 1 / (e^epsilon_0 + 1)`, and of Hadamard responses and of vectors of signs, in any dimension, `p = 1/2` as of two
+//! choices. Beside the bound of responses stands the cost that they [really have](attained) in one case, which no analysis
+//! can go below.
+
+mod attained;
+mod binomial;
+mod blanket;
 
 use super::number;
 use super::number::probability_up;
 use crate::invalid::{Invalid, InvalidKind};
+use binomial::{mass, tail};
+use blanket::Blanket;
 
 /// The most people over whom the exact sum is taken: a second or two of work.
 const MOST: f64 = 1e7;
@@ -32,11 +39,14 @@ const LOCAL: f64 = 20.0;
 pub enum Randomizer {
     /// Any locally private randomiser, the same for everybody in the batch.
     Any,
-    /// The truth with probability `e^epsilon_0 / (e^epsilon_0 + choices - 1)`, else another choice.
+    /// The truth with probability `e^epsilon_0 / (e^epsilon_0 + choices - 1)`, else another choice. Hadamard responses and vectors
+    /// of signs cost no more than two choices.
     Response {
         /// The number of choices.
         choices: u32,
     },
+    /// A bit for each choice: the true one is 1 with probability 1/2, and each other one with `1 / (e^epsilon_0 + 1)`.
+    Unary,
 }
 
 /// A shuffled batch of reports.
@@ -44,8 +54,7 @@ pub enum Randomizer {
 pub struct Shuffle {
     people: f64,
     local: f64,
-    clones: f64,
-    informative: f64,
+    randomizer: Randomizer,
 }
 
 impl Shuffle {
@@ -65,17 +74,27 @@ impl Shuffle {
             LOCAL,
             "a number above 0 and at most 20",
         )?;
-        let (clones, informative) = match randomizer {
-            Randomizer::Any => ((-local).exp(), 1.0),
+        match randomizer {
             Randomizer::Response { choices: 0 | 1 } => {
-                return Err(Invalid::new("choices", InvalidKind::TooSmall, "at least 2"));
+                Err(Invalid::new("choices", InvalidKind::TooSmall, "at least 2"))
             }
-            Randomizer::Response { choices } => {
-                let all = local.exp() + f64::from(choices) - 1.0;
-                (2.0 / all, (local.exp() + 1.0) / all)
-            }
+            _ => Ok(Shuffle { people, local, randomizer }),
+        }
+    }
+
+    /// The probability that a report of any randomizer is a clone.
+    fn clones(&self) -> f64 {
+        (-self.local).exp()
+    }
+
+    /// The blanket of the randomizer; `None` where its law is not known.
+    fn blanket(&self) -> Option<Blanket> {
+        let likeness = match self.randomizer {
+            Randomizer::Any => return None,
+            Randomizer::Response { choices } => 1.0 / f64::from(choices),
+            Randomizer::Unary => 1.0 / (self.local.exp() + 1.0),
         };
-        Ok(Shuffle { people, local, clones, informative })
+        Some(Blanket { local: self.local, likeness })
     }
 
     /// The largest local epsilon, rounded down, whose shuffled reports are (epsilon, delta)-private by either
@@ -102,32 +121,41 @@ impl Shuffle {
         Ok(low)
     }
 
-    /// The least delta at this epsilon that the clones prove, rounded up. Of more than ten million people
+    /// The least delta at this epsilon that the exact sum proves, rounded up. Of more than ten million people
     /// only this number is counted on, which is a bound, too.
     pub fn delta(&self, epsilon: f64) -> f64 {
         self.delta_within(epsilon, 12.0)
     }
 
-    /// The same, splitting the counts of clones within this number of standard deviations; the others count in full.
+    /// The same, summed over the counts within this number of standard deviations; the others count in full.
     fn delta_within(&self, epsilon: f64, deviations: f64) -> f64 {
         let epsilon = epsilon.max(0.0);
         if epsilon >= self.local {
             return 0.0;
         }
-        let others = self.people.min(MOST) - 1.0;
-        let mean = others * self.clones;
-        let reach = deviations * (mean * (1.0 - self.clones)).sqrt() + 40.0;
+        let people = self.people.min(MOST);
+        let delta = match self.blanket() {
+            Some(blanket) => blanket.delta(people, epsilon, deviations),
+            None => self.by_clones(people, epsilon, deviations),
+        };
+        probability_up(delta * (1.0 + 1e-10))
+    }
+
+    fn by_clones(&self, people: f64, epsilon: f64, deviations: f64) -> f64 {
+        let (others, clones) = (people - 1.0, self.clones());
+        let mean = others * clones;
+        let reach = deviations * (mean * (1.0 - clones)).sqrt() + 40.0;
         let (low, high) = ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(others));
         let (mut delta, mut given_up) = (0.0, 0.0);
         if low > 0.0 {
-            given_up += tail(others, low - 1.0, self.clones, -1.0);
+            given_up += tail(others, low - 1.0, clones, -1.0);
         }
         if high < others {
-            given_up += tail(others, high + 1.0, self.clones, 1.0);
+            given_up += tail(others, high + 1.0, clones, 1.0);
         }
         let mut count = low;
         while count <= high {
-            let mass = mass(others, count, self.clones);
+            let mass = mass(others, count, clones);
             // Far in the tail the split need not be computed.
             if mass < 1e-3 * number::TINY.max(given_up) {
                 given_up += mass
@@ -136,21 +164,43 @@ impl Shuffle {
             }
             count += 1.0;
         }
-        probability_up(self.informative * (delta + given_up) * (1.0 + 1e-10))
+        delta + given_up
     }
 
-    /// The least epsilon at `delta` that the clones prove, rounded up; never above the reports' own.
+    /// The least epsilon at `delta` that the exact sum proves, rounded up; never above the reports' own.
     ///
     /// # Errors
     /// Names `delta` when it is no probability.
     pub fn epsilon(&self, delta: f64) -> Result<f64, Invalid> {
         let delta = number::probability("delta", delta)?;
-        // Counts of clones that together have a hundred-millionth of delta need not be split.
+        // Counts that together have a hundred-millionth of delta need not be summed.
         let reach = (2.0 * (1e8 / delta).ln()).sqrt();
-        let over = |epsilon: f64| (self.delta_within(epsilon, reach) / delta).ln();
+        Ok(self.least(|epsilon| (self.delta_within(epsilon, reach) / delta).ln()))
+    }
+
+    /// An epsilon at `delta` that no analysis of these reports can go below, rounded down; `None` where none is known.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability.
+    pub fn epsilon_attained(&self, delta: f64) -> Result<Option<f64>, Invalid> {
+        let delta = number::probability("delta", delta)?;
+        let Randomizer::Response { choices } = self.randomizer else { return Ok(None) };
+        let attained = |epsilon: f64| attained::delta((self.people, self.local), choices, epsilon);
+        if attained(0.0).is_none() {
+            return Ok(None);
+        }
+        let over = |epsilon: f64| (attained(epsilon).unwrap_or(0.0).max(number::TINY) / delta).ln();
+        // The search ends within a part in a billion above the place where delta is attained.
+        let place = self.least(over);
+        Ok(Some((place - 2e-9 * self.local).max(0.0)))
+    }
+
+    /// The least epsilon at which a falling function is not positive, to a part in a billion of the local epsilon; what is
+    /// returned was checked.
+    fn least(&self, over: impl Fn(f64) -> f64) -> f64 {
         let (mut low, mut above) = (0.0, over(0.0));
         if above <= 0.0 {
-            return Ok(0.0);
+            return 0.0;
         }
         let (mut high, mut below) = (self.local, f64::NEG_INFINITY);
         // False position held near the middle (Oliveira, Takahashi 2020): a dozen steps, never many more than
@@ -167,7 +217,7 @@ impl Shuffle {
             let value = over(place);
             if value <= 0.0 { (high, below) = (place, value) } else { (low, above) = (place, value) }
         }
-        Ok(high)
+        high
     }
 
     /// The published closed form for any randomiser, rounded up: `ln(1 + (e^l - 1) / (e^l + 1) (8 sqrt(e^l
@@ -215,99 +265,5 @@ impl Shuffle {
     }
 }
 
-/// An upper bound of the binomial tail from `k` outwards: its first mass, and a geometric sum with the ratio
-/// there.
-fn tail(n: f64, k: f64, p: f64, direction: f64) -> f64 {
-    let odds = p / (1.0 - p);
-    let ratio = if direction > 0.0 { (n - k) / (k + 1.0) * odds } else { k / (n - k + 1.0) / odds };
-    mass(n, k, p) / (1.0 - ratio)
-}
-
-// The binomial law's point masses with nearly all their digits, at any size (C. Loader, 2000).
-//
-// `n! / (k! (n-k)!)` through logarithms of factorials loses a digit for each digit of `n`. Here the large
-// parts cancel on paper: what is left is Stirling's error, below 1/12, and a deviance that is small where the
-// mass is not.
-
-/// `P[Bin(n, p) = k]` for `p` inside 0..1, within a relative 1e-11 for `n` up to 2^27 and `k` within 12
-/// standard deviations of the mean: what the rounding of the mean itself leaves.
-pub(crate) fn mass(n: f64, k: f64, p: f64) -> f64 {
-    let rest = n - k;
-    if k < 0.0 || rest < 0.0 {
-        return 0.0;
-    }
-    if k == 0.0 {
-        return (n * (-p).ln_1p()).exp();
-    }
-    if rest == 0.0 {
-        return (n * p.ln()).exp();
-    }
-    let exponent = stirling_error(n)
-        - stirling_error(k)
-        - stirling_error(rest)
-        - deviance(k, n * p)
-        - deviance(rest, n * (1.0 - p));
-    exponent.exp() * (n / (2.0 * std::f64::consts::PI * k * rest)).sqrt()
-}
-
-/// `ln n! - ln(sqrt(2 pi n) (n/e)^n)` for whole `n` of 1 and more.
-fn stirling_error(n: f64) -> f64 {
-    if n < 16.0 {
-        let factorial = (1..=n as u32).fold(1.0, |product, k| product * f64::from(k));
-        return f64::ln(factorial) - (n + 0.5) * n.ln() + n - 0.918_938_533_204_672_7;
-    }
-    // The next term is 691/360360 n^-11, below 1e-16 from 16 on.
-    let square = n * n;
-    (1.0 / 12.0
-        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / square) / square) / square) / square)
-        / n
-}
-
-/// `x ln(x / mean) + mean - x`, without cancellation where `x` is near the mean.
-fn deviance(x: f64, mean: f64) -> f64 {
-    let gap = (x - mean) / (x + mean);
-    if gap.abs() > 0.1 {
-        return x * (x / mean).ln() + mean - x;
-    }
-    // ln(x / mean) = 2 (v + v^3/3 + v^5/5 + ...), v the gap.
-    let square = gap * gap;
-    let tail = (1..12).rev().fold(0.0, |sum, k| square * (sum + 1.0 / f64::from(2 * k + 1)));
-    (x - mean) * gap + 2.0 * x * gap * tail
-}
-
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod binomial_tests {
-    use super::*;
-
-    #[test]
-    fn masses_are_those_of_pascals_triangle() {
-        let mut row = vec![1.0f64];
-        for n in 1..60u32 {
-            row = (0..=n as usize)
-                .map(|k| row.get(k).unwrap_or(&0.0) * 0.7 + k.checked_sub(1).map_or(0.0, |k| row[k] * 0.3))
-                .collect();
-            for (k, truth) in row.iter().enumerate() {
-                let found = mass(f64::from(n), k as f64, 0.3);
-                assert!((found / truth - 1.0).abs() < 1e-12, "{n} {k}: {found:e} {truth:e}");
-            }
-        }
-    }
-
-    // Values: 60-digit arithmetic.
-    #[test]
-    fn masses_keep_their_digits_at_any_size() {
-        for (n, k, p, truth) in [
-            (1000000.0, 500000.0, 0.5, 0.00079788436133175),
-            (1000000.0, 503000.0, 0.5, 1.21506690371731e-11),
-            (100000000.0, 36787944.0, 0.36787944117144233, 8.27289187172923e-5),
-            (100000000.0, 36700000.0, 0.36787944117144233, 4.70909024938196e-77),
-            (1000000000.0, 3.0, 1e-09, 0.0613132401645838),
-            (1000.0, 100.0, 0.5, 5.95893598036265e-162),
-        ] {
-            assert!((mass(n, k, p) / truth - 1.0).abs() < 1e-11, "{n} {k} {p}: {:e}", mass(n, k, p));
-        }
-    }
-}

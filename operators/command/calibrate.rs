@@ -430,9 +430,12 @@ pub(crate) struct ShuffleArgs {
     /// The delta of the whole
     #[arg(long, allow_negative_numbers = true, value_parser = number())]
     delta: f64,
-    /// The number of choices of randomised response; without it, any local randomiser is assumed
+    /// The number of choices of randomised response; without it, any local randomizer is assumed
     #[arg(long, allow_negative_numbers = true, value_parser = choices())]
     choices: Option<Randomizer>,
+    /// Reports are unary: a bit for each choice, 1 with probability 1/2 for the true one and 1/(e^epsilon + 1) for others
+    #[arg(long, conflicts_with = "choices")]
+    unary: bool,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -442,7 +445,8 @@ impl ShuffleArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let ShuffleArgs { people, delta, .. } = *self;
-        let randomizer = self.choices.unwrap_or(Randomizer::Any);
+        let of_choices = self.choices.unwrap_or(Randomizer::Any);
+        let randomizer = if self.unary { Randomizer::Unary } else { of_choices };
         let local = match (self.local_epsilon, self.epsilon) {
             (Some(local), _) => local,
             (None, Some(epsilon)) => Shuffle::calibrate(people, epsilon, delta, randomizer)?,
@@ -452,24 +456,31 @@ impl ShuffleArgs {
             }
         };
         let shuffle = Shuffle::new(people, local, randomizer)?;
-        let (clones, closed) = (shuffle.epsilon(delta)?, shuffle.epsilon_closed(delta)?);
-        let epsilon = clones.min(closed);
+        let (exact, closed) = (shuffle.epsilon(delta)?, shuffle.epsilon_closed(delta)?);
+        let (epsilon, attained) = (exact.min(closed), shuffle.epsilon_attained(delta)?);
+        let by = if randomizer == Randomizer::Any { "clones" } else { "blanket" };
         if self.json {
-            let line = json!({
+            let mut line = json!({
                 "mechanism": "shuffle",
                 "people": people,
                 "local_epsilon": local,
                 "delta": delta,
-                "clones": { "epsilon": clones },
+                "exact": { "by": by, "epsilon": exact },
                 "closed": { "epsilon": closed },
                 "cost": { "epsilon": epsilon, "delta": delta },
             });
+            if let Some(attained) = attained {
+                line["attained"] = json!({ "epsilon": attained });
+            }
             return Ok(format!("{line}\n"));
         }
+        let floor = attained.map_or_else(String::new, |attained| {
+            format!("floor    {attained:.6}: no analysis of these reports can prove less\n")
+        });
         Ok(format!(
             "reports  {people} people, each report {local}-private by itself\n\
              cost     epsilon = {epsilon}, delta = {delta:e} for one person's report replaced\n\
-             by       {clones:.6} from the exact sum over clones, {closed:.6} from the closed form\n\n\
+             by       {exact:.6} from the exact sum over the {by}, {closed:.6} from the closed form of any randomizer\n{floor}\n\
              This holds if only the sorted reports are seen, without names, times and workers, and if at least {people} of them\n\
              come from people who follow the protocol. For one person more or less, an absent person's report is made from\n\
              a fixed input.\n"

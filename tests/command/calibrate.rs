@@ -164,9 +164,15 @@ fn shuffled_reports_are_priced_and_calibrated() {
     let near = |value: &Value, truth: f64| {
         assert!((value.as_f64().unwrap() - truth).abs() < 6e-4, "{value} {truth}")
     };
-    near(&answer["clones"]["epsilon"], 0.0530);
+    near(&answer["exact"]["epsilon"], 0.0530);
+    assert_eq!((answer["exact"]["by"].as_str(), answer.get("attained")), (Some("clones"), None));
     near(&answer["closed"]["epsilon"], 0.214);
     near(&shuffle(&["--local-epsilon", "1", "--choices", "2"])["cost"]["epsilon"], 0.0432);
+    let many = shuffle(&["--local-epsilon", "1", "--choices", "16"]);
+    near(&many["cost"]["epsilon"], 0.01859);
+    near(&many["attained"]["epsilon"], 0.01859);
+    assert_eq!(many["exact"]["by"], "blanket");
+    near(&shuffle(&["--local-epsilon", "1", "--unary"])["cost"]["epsilon"], 0.03521);
     let back = shuffle(&["--epsilon", "0.0530053174"]);
     assert!((back["local_epsilon"].as_f64().unwrap() - 1.0).abs() < 1e-4);
     assert!(back["cost"]["epsilon"].as_f64().unwrap() <= 0.0530053174);
