@@ -155,6 +155,12 @@ impl Gate {
         resume_positions((self.messages.as_ref(), &self.halted), input)
     }
 
+    /// As [`GateHandle::last_row`].
+    #[cfg(feature = "cli")]
+    pub(crate) fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
+        last_row((self.messages.as_ref(), &self.halted), (name, version))
+    }
+
     /// Returns the rows of a release in a version that are in the ledger now.
     pub(crate) fn past_rows(&self, name: &Name, version: &Digest) -> PastRows {
         let (messages, halted) = (self.messages.clone(), Arc::clone(&self.halted));
@@ -332,6 +338,13 @@ impl PastRows {
     }
 }
 
+fn last_row(
+    gate: (Option<&Sender<GateMessage>>, &Halted),
+    (name, version): (&Name, &Digest),
+) -> Result<Option<Time>, LedgerError> {
+    ask(gate, |answer| GateMessage::LastRow(name.clone(), *version, answer)).unwrap_or(Ok(None))
+}
+
 fn resume_positions(
     gate: (Option<&Sender<GateMessage>>, &Halted),
     input: i64,
@@ -411,10 +424,7 @@ impl GateHandle {
     ///
     /// If the ledger cannot be read, which halts the gate.
     pub fn last_row(&self, name: &Name, version: &Digest) -> Result<Option<Time>, LedgerError> {
-        ask((self.messages.as_ref(), &self.halted), |answer| {
-            GateMessage::LastRow(name.clone(), *version, answer)
-        })
-        .unwrap_or(Ok(None))
+        last_row((self.messages.as_ref(), &self.halted), (name, version))
     }
 
     /// Returns the resume positions that a former run of the job has left of an input.

@@ -141,6 +141,7 @@ pub(crate) use opening::compare;
 pub(crate) use positions::WrittenSince;
 #[cfg(feature = "cli")]
 pub(crate) use positions::resume_positions;
+pub(crate) use positions::version_digest;
 pub use positions::{InputReading, Positions, ResumePositions, ResumeUpdate};
 pub use rekey::{Rekeyed, rekey};
 pub use request::{BudgetStatus, DrawResult, GateEvent, Noted, ReleaseRequest, Sealable};

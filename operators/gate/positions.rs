@@ -26,7 +26,7 @@ pub struct InputReading {
     pub settings: Digest,
     /// The fields of which a record needs a readable value.
     pub fields: BTreeSet<Digest>,
-    /// The time since which the input is read in this way, or was in one that leaves out no more.
+    /// The time since which the input is read in this way, or was in one that leaves out no more; of a source, the present.
     pub since: Time,
 }
 
@@ -54,14 +54,30 @@ pub struct ResumePositions {
     pub since: Time,
     /// The way in which the records before them were read.
     pub reading: InputReading,
+    /// The versions of releases that read the input, which [`version_digest`] makes.
+    pub releases: BTreeSet<Digest>,
     /// The positions of each part of the former run.
     pub parts: Vec<Positions>,
 }
 
+/// Returns the digest by which resume positions know a version of a release.
+pub(crate) fn version_digest(name: &Name, version: &Digest) -> Digest {
+    Canonical::new("discreet reader 1").text(name.as_str()).digest(version).finish()
+}
+
 impl ResumePositions {
-    /// Returns the time since which a release that begins now lacks no record, if the input is read in this way.
-    pub(crate) fn whole_since(&self, reading: InputReading) -> Time {
-        self.since.max(reading.after(&self.reading).since)
+    /// Returns the time since which this version of a release lacks no record, if the input is read in this way from now on.
+    ///
+    /// One that goes on takes its windows as the former run has read them: what could not be read was lost to it then. One that is
+    /// new, or was left out, begins with the present where the former run read in another way, or where windows of
+    /// others are still to come: those decide the position, and nothing before them is lacking since now.
+    pub(crate) fn whole_since(&self, (name, version): (&Name, &Digest), reading: InputReading) -> Time {
+        if self.releases.contains(&version_digest(name, version)) {
+            return self.since;
+        }
+        let now = Some(reading.since).filter(|now| *now > Time::MIN);
+        let since = self.since.min(now.unwrap_or(Time::MAX));
+        since.max(reading.after(&self.reading).since)
     }
 }
 
@@ -76,6 +92,8 @@ pub struct ResumeUpdate {
     pub since: Time,
     /// The way in which the records before them were read.
     pub reading: InputReading,
+    /// The versions of releases that read the input.
+    pub releases: BTreeSet<Digest>,
     /// The number of parts whose positions belong together.
     pub parts: usize,
     /// The changed positions by part and partition; `None` where a partition is gone.
@@ -117,7 +135,8 @@ pub(crate) fn resume_positions(
     cipher.decrypt_positions(job, 0, &held)
 }
 
-/// The first byte of what is encrypted: the time, the number of parts and the way of reading, or the position of one partition.
+/// The first byte of what is encrypted: the time, the number of parts, the way of reading and the releases, or the position of one
+/// partition.
 const HEAD: u8 = 0;
 const PARTITION: u8 = 1;
 
@@ -130,8 +149,11 @@ impl StateCipher {
         let input = update.input;
         let InputReading { settings, fields, since } = &update.reading;
         let (times, parts) = ([update.since, *since].map(Time::to_le_bytes), update.parts as u64);
-        let mut head = [&[HEAD][..], &times[0], &parts.to_le_bytes(), &times[1], settings.bytes()].concat();
-        fields.iter().for_each(|field| head.extend_from_slice(field.bytes()));
+        let count = (fields.len() as u64).to_le_bytes();
+        let mut head =
+            [&[HEAD][..], &times[0], &parts.to_le_bytes(), &times[1], &count, settings.bytes()].concat();
+        let digests = fields.iter().chain(&update.releases);
+        digests.for_each(|digest| head.extend_from_slice(digest.bytes()));
         let place = place_of_head();
         let mut changed = vec![(place, Some(self.encrypt_at((job, input), &place, &head)?))];
         for (part, partition, position) in &update.changed {
@@ -172,8 +194,8 @@ impl StateCipher {
         for (place, held) in held {
             let clear = self.decrypt_at((job, input), place, held).and_then(|clear| parsed(&clear));
             match clear {
-                Some(Entry::Head(since, parts, reading)) if *place == place_of_head() => {
-                    head = Some((since, parts, reading));
+                Some(Entry::Head(since, parts, readers)) if *place == place_of_head() => {
+                    head = Some((since, parts, readers));
                 }
                 Some(Entry::Partition(part, name, position)) if *place == place_of(part, &name) => {
                     partitions.push((part, name, position));
@@ -185,19 +207,22 @@ impl StateCipher {
                 }
             }
         }
-        let Some((since, parts, reading)) = head else { return Ok(None) };
+        let Some((since, parts, (reading, releases))) = head else { return Ok(None) };
         let mut by_part = vec![Positions::new(); usize::try_from(parts).unwrap_or(0)];
         for (part, name, position) in partitions {
             if let Some(positions) = usize::try_from(part).ok().and_then(|part| by_part.get_mut(part)) {
                 positions.insert(name, position);
             }
         }
-        Ok(Some(ResumePositions { since, reading, parts: by_part }))
+        Ok(Some(ResumePositions { since, reading, releases, parts: by_part }))
     }
 }
 
+/// The way of reading, and the releases.
+type Readers = (InputReading, BTreeSet<Digest>);
+
 enum Entry {
-    Head(Time, u64, InputReading),
+    Head(Time, u64, Readers),
     Partition(u64, String, Vec<u8>),
 }
 
@@ -208,8 +233,8 @@ fn parsed(clear: &[u8]) -> Option<Entry> {
     match kind {
         HEAD => {
             let parts = u64::from_le_bytes(*second);
-            let reading = if rest.is_empty() { InputReading::default() } else { reading(rest)? };
-            (parts <= PARTS).then_some(Entry::Head(Time::from_le_bytes(*first), parts, reading))
+            let readers = if rest.is_empty() { Readers::default() } else { readers(rest)? };
+            (parts <= PARTS).then_some(Entry::Head(Time::from_le_bytes(*first), parts, readers))
         }
         PARTITION => {
             let length = usize::try_from(u64::from_le_bytes(*second)).ok()?;
@@ -221,12 +246,16 @@ fn parsed(clear: &[u8]) -> Option<Entry> {
     }
 }
 
-fn reading(bytes: &[u8]) -> Option<InputReading> {
-    let (since, digests) = bytes.split_first_chunk()?;
+fn readers(bytes: &[u8]) -> Option<Readers> {
+    let (since, rest) = bytes.split_first_chunk()?;
+    let (count, digests) = rest.split_first_chunk()?;
     let (digests, []) = digests.as_chunks() else { return None };
-    let (settings, fields) = digests.split_first()?;
-    let fields = fields.iter().map(|field| Digest(*field)).collect();
-    Some(InputReading { settings: Digest(*settings), fields, since: Time::from_le_bytes(*since) })
+    let (settings, digests) = digests.split_first()?;
+    let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+    let (fields, releases) = digests.split_at_checked(count)?;
+    let [fields, releases] = [fields, releases].map(|of| of.iter().map(|digest| Digest(*digest)).collect());
+    let reading = InputReading { settings: Digest(*settings), fields, since: Time::from_le_bytes(*since) };
+    Some((reading, releases))
 }
 
 fn place_of_head() -> Digest {
@@ -250,7 +279,17 @@ mod tests {
             (1, "a.log".to_owned(), Some(b"at 9".to_vec())),
         ];
         let reading = way("csv", &["user", "price"], 3);
-        ResumeUpdate { input: 0, replaces: true, since: -5, reading, parts: 2, changed, is_urgent: false }
+        let releases = BTreeSet::from([b"visits", b"people"].map(|name| Digest::of(name)));
+        ResumeUpdate {
+            input: 0,
+            replaces: true,
+            since: -5,
+            reading,
+            releases,
+            parts: 2,
+            changed,
+            is_urgent: false,
+        }
     }
 
     fn way(settings: &str, fields: &[&str], since: Time) -> InputReading {
@@ -273,6 +312,7 @@ mod tests {
             entries.iter().map(|(name, at)| ((*name).to_owned(), at.to_vec())).collect()
         };
         assert_eq!((known.since, &known.reading), (-5, &update().reading));
+        assert_eq!(known.releases, update().releases);
         assert_eq!(known.parts, [map(&[("a.log", b"at 7"), ("b.log", b"")]), map(&[("a.log", b"at 9")])]);
         assert!(!held(&sealed).iter().any(|(_, held)| held.windows(5).any(|bytes| bytes == b"a.log")));
         assert_eq!(cipher.decrypt_positions(&web, 0, &[]).unwrap(), None);
@@ -294,8 +334,10 @@ mod tests {
     // Refutes a release that begins with records which a former run has read in another way, and one that waits though it
     // lacks none.
     #[test]
-    fn what_a_former_run_left_out_lies_before_the_present_reading() {
+    fn a_new_release_begins_behind_what_a_former_run_left_out() {
         let former = way("csv", &["price"], 10);
+        let (old, new) = (Name::new("release", "old").unwrap(), Name::new("release", "new").unwrap());
+        let version = Digest::of(b"version");
         for (present, since) in [
             (way("csv", &["price"], 50), 10),
             (way("csv", &["price", "age"], 50), 10),
@@ -304,26 +346,43 @@ mod tests {
             (way("json", &["price"], 50), 50),
             // The clock was set back.
             (way("json", &["price"], 5), 10),
+            // The clock is not known.
+            (way("csv", &["price"], Time::MIN), 10),
         ] {
             assert_eq!(present.clone().after(&former).since, since, "{present:?}");
-            let whole = |since| {
-                ResumePositions { since, reading: former.clone(), parts: Vec::new() }
-                    .whole_since(present.clone())
+            let positions = |since| ResumePositions {
+                since,
+                reading: former.clone(),
+                releases: BTreeSet::from([version_digest(&old, &version)]),
+                parts: Vec::new(),
             };
-            assert_eq!((whole(0), whole(70)), (since, 70));
+            let whole = |at, name| positions(at).whole_since((name, &version), present.clone());
+            assert_eq!([0, 30, 70].map(|at| whole(at, &old)), [0, 30, 70], "it goes on");
+            assert_eq!(whole(0, &new), since);
+            // What the others need next may be still to come.
+            let now = if present.since == Time::MIN { 70 } else { present.since };
+            assert_eq!(whole(70, &new), since.max(now.min(70)), "{present:?}");
+            let other = positions(0).whole_since((&old, &Digest::of(b"other")), present.clone());
+            assert_eq!(other, since, "another version is new");
         }
     }
 
     #[test]
     fn positions_of_a_former_format_have_the_single_way_of_reading() {
         let head = [&[HEAD][..], &7i64.to_le_bytes(), &2u64.to_le_bytes()].concat();
-        assert!(
-            matches!(parsed(&head), Some(Entry::Head(7, 2, reading)) if reading == InputReading::default())
-        );
-        for more in [1, 8, 39, 41, 71] {
+        let found = parsed(&head);
+        assert!(matches!(found, Some(Entry::Head(7, 2, readers)) if readers == Readers::default()));
+        for more in [1, 8, 16, 47, 49, 81] {
             assert!(parsed(&[&head[..], &vec![0; more]].concat()).is_none(), "{more}");
         }
-        assert!(parsed(&[&head[..], &[0; 72]].concat()).is_some());
+        let counted = |count: u64, digests: usize| {
+            [&head[..], &[0; 8], &count.to_le_bytes(), &vec![0; 32 * digests]].concat()
+        };
+        for (count, digests, is_read) in
+            [(0, 1, true), (1, 1, false), (1, 2, true), (0, 3, true), (u64::MAX, 3, false)]
+        {
+            assert_eq!(parsed(&counted(count, digests)).is_some(), is_read, "{count} of {digests}");
+        }
     }
 
     #[test]

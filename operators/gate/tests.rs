@@ -9,6 +9,7 @@ mod lines;
 mod memory;
 mod versions;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -294,7 +295,8 @@ fn positions_are_reported_once_they_are_written(at: ScratchPlace) {
     let update = |at: u8, (replaces, is_urgent)| {
         let changed = vec![(0, "a.log".to_owned(), Some(vec![at]))];
         let reading = InputReading::default();
-        ResumeUpdate { input: 0, replaces, since: 5, reading, parts: 1, changed, is_urgent }
+        let releases = BTreeSet::new();
+        ResumeUpdate { input: 0, replaces, since: 5, reading, releases, parts: 1, changed, is_urgent }
     };
     let written = Arc::new(AtomicU32::new(0));
     let keep = |number, kind| {

@@ -16,7 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
-use crate::gate::{InputReading, Positions, ResumePositions, ResumeUpdate};
+use crate::gate::{InputReading, Positions, ResumePositions, ResumeUpdate, version_digest};
+use crate::ledger::Digest;
 use crate::ledger::Name;
 use crate::time::Time;
 
@@ -144,8 +145,10 @@ struct State {
     /// windows that a former run has settled.
     needs: Vec<Option<Time>>,
     former: Option<ResumePositions>,
-    /// The way in which the source reads, as it goes on from that of the former run.
+    /// The way in which the source reads from now on.
     reading: InputReading,
+    /// The versions of the releases that read the input.
+    releases: BTreeSet<Digest>,
     tracks: BTreeMap<usize, PositionTrack>,
     parts: usize,
     is_written: bool,
@@ -177,8 +180,8 @@ impl InputPositions {
         self.resumes
     }
 
-    /// Adds a release of a job, on worker 0 and before any record is read; returns its number here. `former`
-    /// returns the positions in the job's ledger.
+    /// Adds a version of a release of a job, on worker 0 and before any record is read; returns its number here, and the time since which
+    /// it lacks no record, `None` without a former run. `former` returns the positions in the job's ledger.
     ///
     /// # Errors
     ///
@@ -186,37 +189,30 @@ impl InputPositions {
     pub(crate) fn join<E>(
         &self,
         job: &Name,
+        (name, version): (&Name, &Digest),
         former: impl FnOnce(i64) -> Result<Option<ResumePositions>, E>,
-    ) -> Result<usize, E> {
+    ) -> Result<(usize, Option<Time>), E> {
         let mut state = self.state.borrow_mut();
         if self.resumes && state.jobs.insert(job.clone()) {
             state.former = former(self.number)?;
-            let reading = std::mem::take(&mut state.reading);
-            state.reading = match &state.former {
-                Some(former) => reading.after(&former.reading),
-                // The input is read from its start.
-                None => InputReading { since: Time::MIN, ..reading },
-            };
         }
+        state.releases.insert(version_digest(name, version));
         state.needs.push(None);
-        Ok(state.needs.len() - 1)
-    }
-
-    /// Returns the time since which records are read again after a former run; `None` without one.
-    pub(crate) fn since(&self) -> Option<Time> {
-        self.state.borrow().former.as_ref().map(|former| former.since)
-    }
-
-    /// Returns the time since which a release that is new lacks no record; `None` without a former run.
-    pub(crate) fn whole_since(&self) -> Option<Time> {
-        let state = self.state.borrow();
-        state.former.as_ref().map(|former| former.since.max(state.reading.since))
+        let reading = || state.reading.clone();
+        let whole = state.former.as_ref().map(|former| former.whole_since((name, version), reading()));
+        Ok((state.needs.len() - 1, whole))
     }
 
     /// Returns the positions from which the sources begin, empty for the start; they are then erased here.
     pub(crate) fn begin(&self) -> Vec<Positions> {
         let mut state = self.state.borrow_mut();
-        let former = state.former.take().filter(|_| state.is_alone());
+        let (former, reading) = (state.former.take(), std::mem::take(&mut state.reading));
+        state.reading = match &former {
+            Some(former) => reading.after(&former.reading),
+            // The input is read from its start.
+            None => InputReading { since: Time::MIN, ..reading },
+        };
+        let former = former.filter(|_| state.is_alone());
         former.map_or_else(Vec::new, |former| former.parts)
     }
 
@@ -254,7 +250,7 @@ impl InputPositions {
             return None;
         }
         let since = state.needs.iter().copied().min().flatten()?;
-        let State { tracks, is_written, parts, reading, .. } = &mut *state;
+        let State { tracks, is_written, parts, reading, releases, .. } = &mut *state;
         tracks.values_mut().for_each(|track| track.advance(since));
         if !tracks.values().all(|track| track.is_based) {
             return None;
@@ -274,8 +270,9 @@ impl InputPositions {
             return None;
         }
         let replaces = !std::mem::replace(is_written, true);
-        let reading = reading.clone();
-        Some(ResumeUpdate { input: self.number, replaces, since, reading, parts: *parts, changed, is_urgent })
+        let (input, parts) = (self.number, *parts);
+        let (reading, releases) = (reading.clone(), releases.clone());
+        Some(ResumeUpdate { input, replaces, since, reading, releases, parts, changed, is_urgent })
     }
 }
 
@@ -361,22 +358,33 @@ mod tests {
         assert_eq!(at(&track), Some(KEPT as u8));
     }
 
+    fn join(positions: &InputPositions, job: &str, former: Option<ResumePositions>) -> (usize, Option<Time>) {
+        let [job, name] =
+            [("job", job), ("release", "visits")].map(|(field, name)| Name::new(field, name).unwrap());
+        positions.join(&job, (&name, &Digest::NONE), |_| Ok::<_, ()>(former)).unwrap()
+    }
+
     // Refutes a release that is added later, and begins behind windows that the first run has read whole.
     #[test]
     fn a_first_run_reads_its_input_from_the_start() {
         let reading = |since| InputReading { since, ..InputReading::default() };
-        let former = |since| ResumePositions { since: 7, reading: reading(since), parts: Vec::new() };
+        let former = |since| ResumePositions {
+            since: 7,
+            reading: reading(since),
+            releases: BTreeSet::new(),
+            parts: Vec::new(),
+        };
         for (former, since, whole) in
             [(None, Time::MIN, None), (Some(former(3)), 3, Some(7)), (Some(former(9)), 9, Some(9))]
         {
             let positions = InputPositions::new(0, Some(reading(50)));
-            let web = Name::new("job", "web").unwrap();
-            let first = positions.join(&web, |_| Ok::<_, ()>(former.clone())).unwrap();
-            assert_eq!(positions.whole_since(), whole);
+            let (first, found) = join(&positions, "web", former);
+            assert_eq!(found, whole);
             positions.begin();
             positions.add(0, milestone(10, 1));
             let written = positions.settled(first, Some(60)).unwrap();
-            assert_eq!(written.reading, reading(since));
+            let visits = version_digest(&Name::new("release", "visits").unwrap(), &Digest::NONE);
+            assert_eq!((written.reading, written.releases), (reading(since), BTreeSet::from([visits])));
         }
     }
 
@@ -384,10 +392,8 @@ mod tests {
     // a new partition that wait for a row.
     #[test]
     fn positions_are_written_once_all_parts_and_all_releases_have_some() {
-        let web = Name::new("job", "web").unwrap();
-        let none = |_| Ok::<_, ()>(None);
         let positions = InputPositions::new(0, Some(InputReading::default()));
-        let [first, second] = [0, 1].map(|_| positions.join(&web, none).unwrap());
+        let [first, second] = [0, 1].map(|_| join(&positions, "web", None).0);
         positions.add(0, Milestone { parts: 2, ..milestone(10, 1) });
         positions.settled(first, Some(50));
         assert_eq!(positions.settled(second, Some(60)), None, "a part has reported nothing");
@@ -402,6 +408,7 @@ mod tests {
             replaces: true,
             since: 50,
             reading: InputReading::default(),
+            releases: update.releases.clone(),
             parts: 2,
             changed,
             is_urgent: true,
@@ -421,7 +428,7 @@ mod tests {
             assert_eq!((update.is_urgent, update.changed), (is_urgent, vec![(0, "b".to_owned(), position)]));
         }
         positions.add(0, Milestone { parts: 2, ..milestone(57, 2) });
-        positions.join(&Name::new("job", "shop").unwrap(), none).unwrap();
+        join(&positions, "shop", None);
         positions.settled(first, Some(Time::MAX));
         assert_eq!(positions.settled(2, Some(Time::MAX)), None);
     }

@@ -242,15 +242,13 @@ fn resumed(
     handle: &dyn ReleaseBackend,
 ) -> Result<(usize, Option<Time>, u64), LedgerError> {
     let positions = &context.positions;
-    let need = positions.join(&title.job, |input| handle.resume_positions(input))?;
+    let of_release = (&title.name, &title.version);
+    let (need, whole) = positions.join(&title.job, of_release, |input| handle.resume_positions(input))?;
     if !positions.resumes() {
         return Ok((need, None, 0));
     }
     let frontier = handle.last_row(&title.name, &title.version)?;
-    let first = match positions.since().zip(positions.whole_since()) {
-        None => 0,
-        Some(read) => schedule.resumed(frontier.map(|end| schedule.first_ending_after(end)), read),
-    };
+    let first = whole.map_or(0, |whole| schedule.resumed(frontier, whole));
     Ok((need, frontier, first))
 }
 

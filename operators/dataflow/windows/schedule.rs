@@ -209,15 +209,10 @@ impl Schedule {
         low
     }
 
-    /// Returns the first window of a release after a start from resume positions: no window is requested of which not all records
-    /// are read. `next` is the first one behind those that it has settled, if there are any; records since the first of the times
-    /// are read again, and a release that is new lacks none since the second.
-    pub(crate) fn resumed(&self, next: Option<u64>, (since, whole): (Time, Time)) -> u64 {
-        match next {
-            Some(next) if self.first_starting_at(since) <= next => next,
-            // One that was left out for some time begins as a new one does.
-            _ => self.first_starting_at(whole.max(since)).max(next.unwrap_or(0)),
-        }
+    /// Returns the first window of a release after a start from resume positions: behind the end of its last row, and with no
+    /// record lacking, which is so since `whole`.
+    pub(crate) fn resumed(&self, last_row: Option<Time>, whole: Time) -> u64 {
+        self.first_starting_at(whole).max(last_row.map_or(0, |end| self.first_ending_after(end)))
     }
 
     /// Returns the number of windows; without a last one, a number that no run reaches.

@@ -1,5 +1,7 @@
 //! A handle opens with the state of its statistic, or returns the reason why not; and no call hangs.
 
+use std::collections::BTreeSet;
+
 use super::memory::total;
 use super::*;
 use crate::gate::positions::{InputReading, ResumeUpdate};
@@ -54,6 +56,7 @@ fn a_version_is_bound_by_the_first_that_the_ledger_keeps_of_it(at: ScratchPlace)
         replaces: true,
         since: 0,
         reading: InputReading::default(),
+        releases: BTreeSet::new(),
         parts: 1,
         changed: vec![(0, "a.log".to_owned(), Some(b"at 7".to_vec()))],
         is_urgent: true,

@@ -178,7 +178,6 @@ impl Job {
             false => resume_positions(&mut ledger, &LedgerKey::open(key)?, &self.name)?,
         };
         let reading = self.reading((&offers, &asks), SystemClock.now())?;
-        let resumes = positions.map(|positions| (positions.since, positions.whole_since(reading)));
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
@@ -186,9 +185,10 @@ impl Job {
             let version = Digest::of_version(offer.version, terms.digest());
             // Windows before the newest one of this version are not drawn any more.
             let passed = settled.get(&(offer.name.clone(), version));
-            let next = passed.map(|end| schedule.first_ending_after(*end));
-            let first =
-                resumes.map_or(next.unwrap_or(0), |(since, whole)| schedule.resumed(next, (since, whole)));
+            let whole = positions
+                .as_ref()
+                .map(|positions| positions.whole_since((&offer.name, &version), reading.clone()));
+            let first = schedule.resumed(passed.copied(), whole.unwrap_or(Time::MIN));
             let most = if schedule.is_bounded() { EXAMINED_WINDOWS * 10 } else { EXAMINED_WINDOWS };
             let last = schedule.count().min(first.saturating_add(most));
             asked.extend((first..last).map_while(|number| schedule.window(number)).map(|window| {

@@ -17,6 +17,7 @@ mod publish;
 mod reading;
 mod replay;
 mod sample;
+mod start_line;
 #[cfg(test)]
 mod tests;
 mod unfinished;

@@ -5,14 +5,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::start_line::start_line;
 use super::*;
 use crate::accounting::Promise;
 use crate::dataflow::{Clock, Schedule, SystemClock};
 use crate::gate::{BudgetStatus, InputReading, WrittenSince};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::sources::{Progress, ReceiverSigns, RecordCounts};
-use crate::ledger::AccountSpec;
-use crate::time::{Span, Time, in_utc, in_words};
+use crate::time::{Span, Time, in_words};
 
 /// The condition of a live job: prints as one line.
 #[derive(Clone, Default)]
@@ -114,7 +114,6 @@ impl Vitals {
         (clock, gate): (Arc<dyn Clock>, &Gate),
         crew: Crew,
     ) -> Result<(), RunError> {
-        let late = job.source.late;
         // What is settled the first process alone knows.
         let start = match crew.process {
             0 => start_line(job, (offers, reading), (clock.now(), gate))?,
@@ -130,7 +129,7 @@ impl Vitals {
         known.clock = Some(clock);
         known.start = Some(start);
         known.promise = Some(job.account().promise());
-        known.late = late.map_or(0, Span::as_microseconds);
+        known.late = job.source.late.map_or(0, Span::as_microseconds);
         known.schedules = offers.iter().map(|offer| offer.schedule.clone()).collect();
         Ok(())
     }
@@ -191,63 +190,6 @@ impl Vitals {
     fn lock(&self) -> MutexGuard<'_, KnownVitals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The first line of a run.
-fn start_line(
-    job: &Job,
-    (offers, reading): (&[ReleasePlan], &InputReading),
-    (now, gate): (Time, &Gate),
-) -> Result<String, RunError> {
-    let (account, settled, late) = (job.account(), gate.settled(), job.source.late);
-    let closed = now.saturating_sub(late.map_or(0, Span::as_microseconds));
-    // Of those that are new in a job that has run, the input decides.
-    let (new, old): (Vec<_>, Vec<_>) =
-        offers.iter().partition(|offer| settled.is_some() && !gate.has_opened(&offer.name, offer.version));
-    let next = old.iter().filter_map(|offer| {
-        // A first run settles the windows since `from`, and without it those that are open.
-        let since = settled.or_else(|| job.from.map(|_| Time::MIN)).unwrap_or(closed);
-        let number = offer.schedule.first_ending_after(since);
-        let inside = !offer.schedule.is_bounded() || number < offer.schedule.count();
-        Some((offer.schedule.window(number).filter(|_| inside)?.end(), offer.name.as_str()))
-    });
-    let next =
-        match next.min().and_then(|(end, name)| Some((jiff::Timestamp::from_microsecond(end).ok()?, name))) {
-            Some((end, name)) => Some(format!("the next window is of {name} and ends {end}")),
-            None if old.is_empty() => None,
-            None => Some("all of its windows have ended".to_owned()),
-        };
-    // A job has one input.
-    let positions = if new.is_empty() { None } else { gate.resume_positions(0)? };
-    let whole = positions.as_ref().map(|positions| positions.whole_since(reading.clone()));
-    let new = new.iter().map(|offer| {
-        let first = whole.map_or(0, |whole| offer.schedule.first_starting_at(whole));
-        let since =
-            offer.schedule.window(first).map_or("no window".to_owned(), |window| in_utc(window.start()));
-        format!("{} of version {} from {since} on", offer.name, offer.version)
-    });
-    let new: Vec<String> = new.collect();
-    let begins = (!new.is_empty()).then(|| {
-        let is_read_anew = positions.zip(whole).is_some_and(|(positions, whole)| positions.since < whole);
-        let why = if is_read_anew { ", for the former file read the input in another way" } else { "" };
-        format!("new is {}{why}", new.join(", "))
-    });
-    let input = match (job.source.records.place(), settled) {
-        (Some(SourcePlace::Stdin), _) => "standard input is read from now on".to_owned(),
-        (Some(SourcePlace::Files(_)), None) => "the input is read from its start".to_owned(),
-        (None, None) => "the records are synthetic".to_owned(),
-        (Some(SourcePlace::Files(_)) | None, Some(settled)) => {
-            format!("windows are settled up to {}: it resumes where the open ones begin", in_utc(settled))
-        }
-    };
-    let windows: String = next.into_iter().chain(begins).map(|part| part + "; ").collect();
-    Ok(format!(
-        "job {}, version {}, account {} of {}; {windows}{input}",
-        job.name,
-        job.version,
-        account.name(),
-        stated_account(job, gate).map_or_else(|| account.cap(), AccountSpec::cap)
-    ))
 }
 
 impl KnownVitals {

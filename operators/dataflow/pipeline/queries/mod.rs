@@ -208,9 +208,9 @@ where
             let (bundle, handle, waker) =
                 open_bundle(backend, account.as_deref(), identity, prepared, &limits, &schema, windows)?;
             let positions = Rc::clone(&people.items.context.positions);
-            let need = positions.join(&backend.job(), |input| handle.resume_positions(input))?;
-            // It is known until the sources begin.
-            let since = positions.whole_since();
+            let of_bundle = (&bundle.title.name, &bundle.title.version);
+            let (need, since) =
+                positions.join(&backend.job(), of_bundle, |input| handle.resume_positions(input))?;
             Ok::<_, RunError>((bundle, handle, waker, RecordsAgain { positions, need, since }))
         };
         let at_gate = match (scope.index() == 0).then(opened).transpose() {

@@ -26,7 +26,7 @@ use crate::{gate, ledger};
 /// A bundle of answers that is ready, with what its releases have in common.
 pub(super) struct PreparedBundle<R> {
     prepared: Arc<R>,
-    title: Title,
+    pub(super) title: Title,
     promise: Arc<str>,
     charge: Charge,
     /// The time that is paid for.

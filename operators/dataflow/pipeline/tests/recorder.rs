@@ -55,7 +55,8 @@ impl Resume {
         let end = self.ends.entry((release.name.clone(), release.version)).or_insert(Time::MIN);
         *end = release.window.end().max(*end);
         for update in self.pending.drain(..) {
-            let ResumeUpdate { input, replaces, since, reading, parts, changed, is_urgent: _ } = update;
+            let ResumeUpdate { input, replaces, since, reading, releases, parts, changed, is_urgent: _ } =
+                update;
             assert_eq!(input, 0);
             let former = self.written.take().filter(|_| !replaces);
             let mut all = former.map_or_else(Vec::new, |former| former.parts);
@@ -66,7 +67,7 @@ impl Resume {
                     None => _ = all[part].remove(&partition),
                 }
             }
-            self.written = Some(ResumePositions { since, reading, parts: all });
+            self.written = Some(ResumePositions { since, reading, releases, parts: all });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::*;
 use crate::dataflow::{Clock, ClockReading, GuardedClock, InputPositions, Milestone, ORIGIN, SystemClock};
 use crate::gate::{InputReading, Positions};
-use crate::ledger::Name;
+use crate::ledger::{Digest, Name};
 use crate::time::Span;
 
 /// The system's clock, which somebody may set.
@@ -79,7 +79,8 @@ impl Followed {
 
     pub(super) fn of(parts: Vec<SourcePart<Id, Id>>, progress: Arc<Progress>) -> Followed {
         let waiting = InputPositions::new(0, Some(InputReading::default()));
-        waiting.join(&Name::new("job", "a").unwrap(), |_| Ok::<_, ()>(None)).unwrap();
+        let [job, release] = ["a", "b"].map(|name| Name::new("name", name).unwrap());
+        waiting.join(&job, (&release, &Digest::of(b"")), |_| Ok::<_, ()>(None)).unwrap();
         Followed {
             complete: vec![i64::MIN; parts.len()],
             parts,
