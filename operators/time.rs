@@ -131,10 +131,66 @@ impl TryFrom<Result<Span, Invalid>> for Span {
 ///
 /// Names `time` if it is neither, or not exact: more than six digits of a second, or the second 60.
 pub fn at(text: &str) -> Result<Time, Invalid> {
+    let utc = || date_of(text).and_then(|day| Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok());
+    moment(text).or_else(|| Some(utc()?.as_microsecond())).ok_or_else(no_moment)
+}
+
+/// Reads a moment as [`at`] does, but a date alone as its midnight in a zone.
+///
+/// ```
+/// use discreet::time::{Zone, at, at_in};
+///
+/// assert_eq!(at_in("2026-11-01", &Zone::named("Europe/Berlin")?)?, at("2026-10-31T23:00:00Z")?);
+/// # Ok::<(), discreet::Invalid>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`at`], and for a date that has two midnights in the zone, or none.
+pub fn at_in(text: &str, zone: &Zone) -> Result<Time, Invalid> {
+    let Some(day) = date_of(text) else { return moment(text).ok_or_else(no_moment) };
+    let (_, rules) = known(zone.name())?;
+    let reading = day.at(0, 0, 0, 0);
+    let with_offset = |offset: Offset, moment: Timestamp| {
+        format!(
+            "\"{}\"",
+            offset.to_datetime(moment).strftime("%Y-%m-%dT%H:%M:%S").to_string() + &hours_of(offset)
+        )
+    };
+    let refuse = |found, moments: String| {
+        let remedy = format!("the moment with its offset, such as {moments}");
+        Err(Invalid::new("time", InvalidKind::Malformed, remedy).with_found(found))
+    };
+    match rules.to_ambiguous_timestamp(reading).offset() {
+        AmbiguousOffset::Unambiguous { offset } => {
+            offset.to_timestamp(reading).map(Timestamp::as_microsecond).map_err(|_| no_moment())
+        }
+        AmbiguousOffset::Fold { before, after } => {
+            let moments = [before, after].map(|offset| {
+                offset.to_timestamp(reading).map_or(String::new(), |moment| with_offset(offset, moment))
+            });
+            refuse("a date that has two midnights in the zone", moments.join(" or "))
+        }
+        AmbiguousOffset::Gap { after, .. } => {
+            let first = midnight(&rules, day).and_then(|first| Timestamp::from_microsecond(first).ok());
+            refuse(
+                "a date that has no midnight in the zone",
+                first.map_or(String::new(), |first| with_offset(after, first)),
+            )
+        }
+    }
+}
+
+fn no_moment() -> Invalid {
     let remedy = "a date or a moment with its zone, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\"";
-    moment(text)
-        .or_else(|| midnight_of(text))
-        .ok_or_else(|| Invalid::new("time", InvalidKind::Malformed, remedy))
+    Invalid::new("time", InvalidKind::Malformed, remedy)
+}
+
+/// Formats an offset in RFC 3339, whose seconds (of old local times) are left out.
+fn hours_of(offset: Offset) -> String {
+    let (sign, minutes) =
+        (if offset.is_negative() { '-' } else { '+' }, offset.seconds().unsigned_abs() / 60);
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
 /// A moment, however it is said: microseconds, what [`at`] gave, or the text that `at` reads.
@@ -201,15 +257,14 @@ pub(crate) fn moment(text: &str) -> Option<Time> {
     (moment.subsec_nanosecond() % 1_000 == 0).then(|| moment.as_microsecond())
 }
 
-/// Midnight in UTC of a date with all its digits.
-fn midnight_of(text: &str) -> Option<Time> {
+/// Returns a date that is written with all its digits.
+fn date_of(text: &str) -> Option<Date> {
     let shaped = text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         });
-    let day: Date = if shaped { text.parse().ok()? } else { return None };
-    Some(Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()?.as_microsecond())
+    if shaped { text.parse().ok() } else { None }
 }
 
 // Time zones, and when their days begin.
@@ -499,6 +554,46 @@ mod zone_tests {
             let (_, rules) = known(zone).unwrap();
             assert_eq!(midnight(&rules, day), at(moment).ok(), "{zone} {day}");
         }
+    }
+
+    // Refutes a date that is read in UTC, the earlier of two midnights that is taken without a word, and a remedy that is no moment
+    // of that day.
+    #[test]
+    fn a_date_alone_is_its_midnight_in_the_zone_where_it_has_one() {
+        for (zone, day, moment) in [
+            ("UTC", "2026-11-29", "2026-11-29T00:00:00Z"),
+            ("Europe/Berlin", "2026-03-30", "2026-03-29T22:00:00Z"),
+            ("Europe/Berlin", "2026-11-29", "2026-11-28T23:00:00Z"),
+            ("America/New_York", "2026-11-29", "2026-11-29T05:00:00Z"),
+            ("America/New_York", "2026-11-29T00:00:00Z", "2026-11-29T00:00:00Z"),
+        ] {
+            let zone = Zone::named(zone).unwrap();
+            assert_eq!(at_in(day, &zone), at(moment), "{zone:?} {day}");
+        }
+        for (zone, day, found, moments) in [
+            (
+                "America/Havana",
+                "2025-11-02",
+                "two midnights",
+                &["2025-11-02T00:00:00-04:00", "2025-11-02T00:00:00-05:00"][..],
+            ),
+            ("America/Sao_Paulo", "2015-10-18", "no midnight", &["2015-10-18T01:00:00-02:00"]),
+        ] {
+            let zone = Zone::named(zone).unwrap();
+            let refused = at_in(day, &zone).unwrap_err();
+            assert!(refused.found().contains(found), "{refused}");
+            for moment in moments {
+                assert!(refused.remedy().contains(&format!("\"{moment}\"")), "{refused}");
+            }
+            assert_eq!(
+                at_in(moments[0], &zone).ok(),
+                midnight(&known(zone.name()).unwrap().1, day.parse().unwrap())
+            );
+        }
+        for text in ["2026-02-29", "2026-1-1", "2026-11-29T00:00:00", ""] {
+            assert_eq!(at_in(text, &Zone::utc()), at(text), "{text}");
+        }
+        assert!(at_in("9999-12-31", &Zone::named("America/New_York").unwrap()).is_err());
     }
 
     #[test]

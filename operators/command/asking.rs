@@ -88,7 +88,7 @@ pub(crate) struct AskArgs {
     /// The id; the same id has the same answer for ever, and a new one takes from the bundle. Without it, a random one is made
     #[arg(long)]
     id: Option<String>,
-    /// The time whose newest window it is about; without it, now
+    /// The time whose newest window it is about, or a date, which is its midnight in the zone of the job; without it, now
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
     /// The file with the token; without it, the environment variable DISCREET_TOKEN has it

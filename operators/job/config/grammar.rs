@@ -127,7 +127,7 @@ const fn table(path: &'static str) -> JobField {
 }
 
 const RANGE: &str = "a list of two numbers";
-const MOMENT: &str = "a time with its zone";
+const MOMENT: &str = "a date, or a time with its zone";
 const SPAN: &str = "a length of time";
 const MARK: &str = "an ASCII character";
 const SIZE: &str = "a size such as \"2 GB\"";

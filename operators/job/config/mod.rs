@@ -72,7 +72,7 @@ use super::derived::{DerivedFields, FieldNames};
 use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, found_by};
 use crate::ledger::{AccountSpec, Name};
-use crate::time::{Span, Time, minutes, seconds};
+use crate::time::{Span, Time, at_in, minutes, seconds};
 use cross_checks::Tables;
 use mistake::ConfigPage;
 pub(in crate::job) use mistake::MistakeDetail;
@@ -243,7 +243,8 @@ fn read<'a>(page: &'a ConfigPage<'a>, table: &'a DeTable<'a>, (path, beside): (&
         &["job", "source", "privacy"],
         &["release", "ask", "tables", "fields", "limits", "watch", "log"],
     );
-    let heading = root.read("job", heading);
+    let zone = root.node("source").and_then(|node| source::stated_zone(&node)).unwrap_or_else(Zone::utc);
+    let heading = root.read("job", |node| heading(node, &zone));
     let time = root.node("source").and_then(|node| source::time_field(&node));
     let tables = match root.node("tables") {
         Some(node) => tables::read(&node, beside),
@@ -324,11 +325,12 @@ struct JobHeading {
     clock_hold: Span,
 }
 
-fn heading(node: ConfigNode<'_>) -> Option<JobHeading> {
+/// Reads `[job]`, whose dates are those of the source's zone.
+fn heading(node: ConfigNode<'_>, zone: &Zone) -> Option<JobHeading> {
     let fields = node.fields(&["name", "version"], &["from", "until", "slack", "clock_hold"])?;
     let name = fields.read("name", |node| node.accept(Name::new("name", node.text()?)));
     let version = fields.read("version", |node| node.whole(1, u32::MAX.into()));
-    let moment = |name| fields.read(name, |node| node.accept(span::moment(node.moment()?)));
+    let moment = |name| fields.read(name, |node| node.accept(at_in(node.moment()?, zone)));
     let (from, until) = (moment("from"), moment("until"));
     let length = |name, default: Result<Span, Invalid>| match fields.node(name) {
         Some(node) => node.accept_words(span::fixed(node.text()?), &span::unit_words(&[])),

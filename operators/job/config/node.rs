@@ -190,7 +190,7 @@ impl<'a> ConfigNode<'a> {
         match self.value {
             DeValue::Datetime(_) => self.page.text.get(self.place.clone()),
             DeValue::String(text) => Some(text),
-            _ => self.mistyped("a time such as \"2003-05-01T00:00:00Z\""),
+            _ => self.mistyped("a time such as \"2003-05-01\" or \"2003-05-01T00:00:00Z\""),
         }
     }
 

@@ -453,6 +453,12 @@ pub(super) fn time_field(node: &ConfigNode<'_>) -> Option<String> {
     field.map(str::to_owned)
 }
 
+/// Returns the zone that the table of the source states, unless it is a mistake.
+pub(super) fn stated_zone(node: &ConfigNode<'_>) -> Option<Zone> {
+    let stated = |path: &[&str]| Zone::named(node.descendant(path).as_text()?).ok();
+    stated(&["time", "zone"]).or_else(|| stated(&["zone"]))
+}
+
 /// Refuses names of fields that the records of this source never have.
 pub(super) fn check_names<'n>(
     source: &SourceSpec,

@@ -9,8 +9,7 @@ use jiff::tz::TimeZone;
 
 use super::mistake::listed;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::time;
-use crate::time::{Span, Time};
+use crate::time::Span;
 
 /// The units of fixed length in microseconds, each with its words: short, singular, plural.
 const UNITS: [(i64, &[&str]); 7] = [
@@ -201,13 +200,6 @@ fn pattern_has_date(pattern: &str) -> bool {
     day() == Some(moment.date())
 }
 
-/// Reads a moment in RFC 3339, exactly. A date alone is refused: a reader of the file would have to know its
-/// zone.
-pub(super) fn moment(text: &str) -> Result<Time, Invalid> {
-    let remedy = "a moment with its zone, to the microsecond, such as \"2003-05-01T00:00:00Z\"";
-    time::moment(text).ok_or_else(|| Invalid::new("moment", InvalidKind::Malformed, remedy))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,14 +274,6 @@ mod tests {
 #[cfg(test)]
 mod time_tests {
     use super::*;
-
-    #[test]
-    fn a_moment_has_its_zone() {
-        assert_eq!(moment("1970-01-01T01:00:00+01:00"), Ok(0));
-        for text in ["2003-05-01", "2003-05-01T00:00:00"] {
-            assert_eq!(moment(text).unwrap_err().field(), "moment", "{text}");
-        }
-    }
 
     #[test]
     fn a_pattern_must_name_the_day() {

@@ -78,6 +78,34 @@ fn the_job_file_that_teaches_is_right() {
     assert_eq!(shares.sum::<u64>(), BudgetShare::WHOLE.parts());
 }
 
+// Refutes a date that is read in UTC in a job of another zone, wherever the zone stands, and one with two midnights.
+#[test]
+fn dates_of_a_job_are_midnights_of_its_zone() {
+    let date = |zone: &str, date: &str| {
+        let from = GOOD.replace("\"2003-05-01T00:00:00Z\"", date);
+        from.replace("time = { field = \"date\", format = \"%Y-%m-%d\" }", zone)
+    };
+    let utc = 1_051_747_200_000_000;
+    let time = "time = { field = \"date\", format = \"%Y-%m-%d\"";
+    let outer = format!("{time} }}\nzone = \"Europe/Berlin\"");
+    let inner = format!("{time}, zone = \"Europe/Berlin\" }}");
+    for (zone, hours) in [(&format!("{time} }}"), 0), (&outer, 2), (&inner, 2)] {
+        for text in ["\"2003-05-01\"", "2003-05-01"] {
+            let job = parse(&date(zone, text)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+            assert_eq!(job.from, Some(utc - hours * 3_600_000_000), "{zone} {text}");
+            assert_eq!(parse(&job.to_string()).unwrap().from, job.from);
+        }
+    }
+    let havana = outer.replace("Europe/Berlin", "America/Havana");
+    let refused = parse(&date(&havana, "\"2004-10-31\"")).map(|job| job.from);
+    // The clocks of that autumn were not set back.
+    assert_eq!(refused.unwrap(), crate::time::at("2004-10-31T04:00:00Z").ok());
+    let refused = parse(&date(&havana, "\"2003-10-26\"")).unwrap_err().to_string();
+    let said = "job.from: found a date that has two midnights in the zone; give the moment with its offset, such as \
+                \"2003-10-26T00:00:00-04:00\" or \"2003-10-26T00:00:00-05:00\"";
+    assert!(refused.contains(said), "{refused}");
+}
+
 #[test]
 fn every_field_is_read_as_what_it_says() {
     let job = parse(GOOD).unwrap();

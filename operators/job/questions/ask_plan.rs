@@ -185,11 +185,12 @@ impl Job {
     }
 }
 
-/// Returns the schema of the records, whose person nobody may ask about.
+/// Returns the schema of the records, whose person nobody may ask about; questions have dates of the job's zone.
 fn schema(job: &Job, ask: &AskSpec) -> Result<Schema, Invalid> {
+    let schema = ask.schema()?.dated_in(job.source.zone.clone());
     match &job.privacy.privacy_unit {
-        Protected::Person { field, .. } => ask.schema()?.of_person(field),
-        Protected::Record => ask.schema(),
+        Protected::Person { field, .. } => schema.of_person(field),
+        Protected::Record => Ok(schema),
     }
 }
 

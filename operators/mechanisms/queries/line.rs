@@ -33,8 +33,8 @@ impl Schema {
     /// ```
     ///
     /// The members are in any order, each once. `count` and `where` are filters. The two ends of `of` are
-    /// numbers or strings of numbers, and are read exactly either way. Without `at`, the time of the query is
-    /// `asked_at`.
+    /// numbers or strings of numbers, and are read exactly either way. A date in `at` is its
+    /// midnight in the zone of [`dated_in`](Schema::dated_in). Without `at`, the time of the query is `asked_at`.
     ///
     /// ```
     /// use discreet::mechanisms::queries::{Field, Schema};
@@ -71,9 +71,12 @@ impl Schema {
         let id = members.text("id", "a text")?;
         let at = match members.find("at") {
             Some(_) => {
-                let moment = "a moment in double quotes, such as \"2026-11-01T00:00:00Z\"";
-                let at = time::at(&members.text("at", moment)?);
-                at.map_err(|refused| Invalid::new("at", refused.kind(), refused.remedy().to_owned()))?
+                let moment = "a date or a moment in double quotes, such as \"2026-11-01T00:00:00Z\"";
+                let at = time::at_in(&members.text("at", moment)?, self.zone());
+                at.map_err(|refused| {
+                    let found = refused.found();
+                    Invalid::new("at", refused.kind(), refused.remedy().to_owned()).with_found(found)
+                })?
             }
             None => asked_at,
         };
@@ -476,6 +479,25 @@ mod tests {
             assert!(refused.remedy().contains(words), "{refused}");
             assert!(refused.to_string().len() < 400, "{refused}");
         }
+    }
+
+    // Refutes a date that is read in UTC where the schema has another zone, and a moment that is read in it.
+    #[test]
+    fn a_date_is_its_midnight_in_the_zone_of_the_schema() {
+        let berlin = schema().dated_in(time::Zone::named("Europe/Berlin").unwrap());
+        let asked = |schema: &Schema, at: &str| {
+            let line = format!(r#"{{"id":"q","analyst":"ann","at":"{at}","count":"all"}}"#);
+            schema.question_line(&line, 0).map(|question| question.at())
+        };
+        assert_eq!(asked(&schema(), "2026-11-29"), time::at("2026-11-29"));
+        assert_eq!(asked(&berlin, "2026-11-29"), time::at("2026-11-28T23:00:00Z"));
+        assert_eq!(asked(&berlin, "2026-11-29T00:00:00Z"), time::at("2026-11-29"));
+        let havana = schema().dated_in(time::Zone::named("America/Havana").unwrap());
+        let refused = asked(&havana, "2025-11-02").unwrap_err().to_string();
+        assert!(
+            refused.starts_with("at: found a date that has two midnights in the zone; give the moment"),
+            "{refused}"
+        );
     }
 
     // Refutes an identity that depends on the aggregate or the filter, and one under which two pairs of names

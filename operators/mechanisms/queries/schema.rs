@@ -9,7 +9,7 @@ use crate::canonical::{Canonical, Digest};
 use crate::decimal::Decimal;
 use crate::invalid::Invalid;
 use crate::mechanisms::DecimalPoint;
-use crate::time::Time;
+use crate::time::{Time, Zone};
 use crate::words::{listed, meant, quoted};
 use crate::{invalid, time};
 
@@ -36,6 +36,7 @@ const NAME: usize = 128;
 pub struct Schema {
     fields: Arc<[Field]>,
     persons: Arc<[Box<str>]>,
+    zone: Zone,
 }
 
 /// One field of the rows: its name and the kind of its values.
@@ -86,7 +87,7 @@ impl Schema {
                 );
             }
         }
-        Ok(Schema { fields, persons: Arc::default() })
+        Ok(Schema { fields, persons: Arc::default(), zone: Zone::utc() })
     }
 
     /// Adds the name of a field that identifies the person of a record. No row holds it, and a query that
@@ -104,12 +105,23 @@ impl Schema {
         Ok(Schema { persons, ..self })
     }
 
+    /// States the zone of dates alone in the `at` of a line; without it, UTC. A date in a filter is its midnight in UTC in any
+    /// zone: an answer repeats the text of its query, which means the same by itself.
+    pub fn dated_in(self, zone: Zone) -> Schema {
+        Schema { zone, ..self }
+    }
+
+    /// Returns the zone of dates alone in the `at` of a line.
+    pub(super) fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
     /// Returns the fields that can be queried.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Returns a hash of the whole schema: every difference gives another hash.
+    /// Returns a hash of the fields and the persons: every difference of them gives another hash.
     pub fn digest(&self) -> Digest {
         let count = |count: usize| count as i64;
         let mut canonical = Canonical::new("discreet schema 1").number(count(self.fields.len()));

@@ -20,13 +20,16 @@ pub(super) const JOB: &[JobField] = &[
     field("job.from", MOMENT)
         .without("required by windows of time; a demonstration takes it from the data")
         .example("from = \"2026-01-01T00:00:00Z\"")
-        .means("The start of the first window: the data never decides which windows there are.")
+        .means(
+            "The start of the first window: the data never decides which windows there are. A date such as \"2026-01-01\" is its \
+             midnight in `source.zone`; one that has two or none there is refused.",
+        )
         .costs("Every window since then is released and paid for, with records or without."),
     field("job.until", MOMENT)
         .without("no last window; required by a replay, and by totals so far")
-        .example("until = \"2027-01-01T00:00:00Z\"")
+        .example("until = \"2027-01-01\"")
         .means(
-            "The time after which there is no window. A replay is refused while a window before it is not over, unless \
+            "The time after which there is no window; a date is its midnight in `source.zone`. A replay is refused while a window before it is not over, unless \
              `--unfinished` is given.",
         )
         .costs(

@@ -233,8 +233,17 @@ fn words_that_mean_nothing() {
         ("version = 1", "version = «0", &["job.version", "zero"]),
         ("version = 1", "version = «\"1\"", &["job.version", "a text"]),
         ("[job]\nname = \"reviews\"", "«[job]", &["job.name: found nothing"]),
-        ("from = \"2003-05-01T00:00:00Z\"", "from = «\"2003-05-01\"", &["job.from", "with its zone"]),
-        ("from = \"2003-05-01T00:00:00Z\"", "from = «2003-05-01", &["job.from", "with its zone"]),
+        (
+            "from = \"2003-05-01T00:00:00Z\"",
+            "from = «\"2003-05-01T00:00:00\"",
+            &["job.from", "with its zone"],
+        ),
+        ("from = \"2003-05-01T00:00:00Z\"", "from = «2003-05-01 00:00:00", &["job.from", "with its zone"]),
+        (
+            "from = \"2003-05-01T00:00:00Z\"",
+            "from = «\"2003-05\"",
+            &["job.from", "a date or a moment", "\"2026-11-01\""],
+        ),
         (
             "until = \"2008-03-01T00:00:00Z\"",
             "until = \"2008-03-01T00:00:00Z\"\nslack = «\"0s\"",
