@@ -1,7 +1,8 @@
 //! A released line in sentences: what it says, what it promises to whom, how sure its interval is, and what
 //! it does not promise.
 //!
-//! A line is read by the one parser of lines, and its numbers are copied digit by digit. What a line does not
+//! A line is read by the one parser of lines. Of its value and its interval the digits are shown that the noise leaves a meaning;
+//! other numbers are copied digit by digit. What a line does not
 //! say, such as its statistic, its account and its version, is added from the job file where there is one.
 
 mod cell;

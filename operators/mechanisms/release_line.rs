@@ -6,11 +6,15 @@
 
 #[cfg(feature = "cli")]
 mod damage;
+#[cfg(feature = "cli")]
+mod digits;
 
 use std::borrow::Cow;
 
 #[cfg(feature = "cli")]
 pub use damage::LineError;
+#[cfg(feature = "cli")]
+pub(crate) use digits::ShownNumbers;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

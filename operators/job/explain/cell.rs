@@ -2,7 +2,7 @@
 
 use crate::job::config::{KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, VectorBound};
 use crate::mechanisms::release_line::{
-    CellLine, CellNoise, LineCovariance, LineKey, RankInterval, silent_among, spans_nearly,
+    CellLine, CellNoise, LineCovariance, LineKey, RankInterval, ShownNumbers, silent_among, spans_nearly,
 };
 use crate::mechanisms::stable::ASSUMED;
 
@@ -33,7 +33,8 @@ impl<'c> CellSentences<'c, '_> {
     /// Returns the number in a sentence, and of a demonstration the exact ones.
     pub(super) fn value(&self) -> String {
         let (cell, subject) = (self.cell, self.subject());
-        let number = match cell.value {
+        let shown = cell.shown();
+        let number = match shown.value {
             Some(value) => format!("{subject} is {value}."),
             None if cell.noise.iter().any(|law| law.assumes.is_some()) => format!(
                 "{subject} is not released: there were too few people, or they do not agree on a shape, or the noise of the test \
@@ -63,7 +64,7 @@ impl<'c> CellSentences<'c, '_> {
             _ => "of all records",
         };
         let mut exact = String::new();
-        for (number, of) in [(cell.tally, &*after), (cell.truth, all)] {
+        for (number, of) in [(shown.tally, &*after), (shown.truth, all)] {
             exact += &number.map(|number| format!(" The exact number {of} is {number}.")).unwrap_or_default();
         }
         exact += &cell.off.map(|off| self.off(off)).unwrap_or_default();
@@ -229,6 +230,7 @@ impl<'c> CellSentences<'c, '_> {
     /// Returns the interval in sentences.
     pub(super) fn interval(&self) -> String {
         let cell = self.cell;
+        let ShownNumbers { low, high, .. } = cell.shown();
         let sure = match cell.confidence {
             "1" => "with certainty".to_owned(),
             confidence => {
@@ -246,16 +248,14 @@ impl<'c> CellSentences<'c, '_> {
         match cell.ranked() {
             Some(RankInterval::Largest(most)) => {
                 let people = people(most, "above");
-                let least =
-                    cell.low.map(|low| format!(" The exact one is at least {low}.")).unwrap_or_default();
+                let least = low.map(|low| format!(" The exact one is at least {low}.")).unwrap_or_default();
                 return format!(
                     "Open above: it is too small by design, since a larger number could be that of one person. {people}{least}"
                 );
             }
             Some(RankInterval::Smallest(most)) => {
                 let people = people(most, "below");
-                let most =
-                    cell.high.map(|high| format!(" The exact one is at most {high}.")).unwrap_or_default();
+                let most = high.map(|high| format!(" The exact one is at most {high}.")).unwrap_or_default();
                 return format!(
                     "Open below: it is too large by design, since a smaller number could be that of one person. {people}{most}"
                 );
@@ -268,7 +268,7 @@ impl<'c> CellSentences<'c, '_> {
             true => format!("The exact number after {after}"),
             false => "The exact number".to_owned(),
         };
-        let ends = match (cell.low, cell.high) {
+        let ends = match (low, high) {
             (Some(low), Some(high)) => format!("is between {low} and {high}"),
             (Some(low), None) => format!("is at least {low}, and nothing bounds it from above,"),
             (None, Some(high)) => format!("is at most {high}, and nothing bounds it from below,"),

@@ -20,11 +20,16 @@ function row(texts) {
   }
   at("answers").tBodies[0].prepend(line);
 }
+function rounded(number, half, side) {
+  if (Number.isInteger(number) || !(half > 0)) return String(number);
+  const digits = Math.min(15, Math.max(0, 1 - Math.floor(Math.log10(half)))), unit = 10 ** digits;
+  return (side(number * unit) / unit).toFixed(digits);
+}
 function answered(line) {
-  const [low, high] = line.interval || [];
+  const [low, high] = line.interval || [], half = (high - low) / 2;
   const window = line.version ? line.version.start + " to " + line.version.end : "";
-  const value = line.value === undefined ? "refused: " + line.refused : String(line.value);
-  const within = low === undefined ? "" : low + " to " + high;
+  const value = line.value === undefined ? "refused: " + line.refused : rounded(line.value, half, Math.round);
+  const within = low === undefined ? "" : rounded(low, half, Math.floor) + " to " + rounded(high, half, Math.ceil);
   const left = line.left === undefined ? "" : line.left + " (" + line.used + " used)";
   row([line.question, line.asked || "", value, within, window, left]);
 }

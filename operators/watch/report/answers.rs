@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use super::charts::{self, small_badge};
 use super::model::{ChartPoint, ReleaseSeries, Track, TrackLevel};
 use super::page::{HtmlPage, SLIM, WIDTH};
-use crate::mechanisms::release_line::AnswerLine;
+use crate::mechanisms::release_line::{AnswerLine, ShownNumbers};
 use crate::picture::{Dates, Drawing, capitalized, counted, escape, grouped};
 use crate::time::at;
 
@@ -38,7 +38,7 @@ struct ReportedAnswer {
     at: String,
     /// The window whose records were counted.
     window: [String; 2],
-    /// The value and the ends of its interval, with all digits; `None` of a refusal.
+    /// The value and the ends of its interval, with the digits that mean something; `None` of a refusal.
     digits: Option<[String; 3]>,
     point: Option<ChartPoint>,
     /// The exact number of a demonstration.
@@ -128,9 +128,14 @@ impl ReportedAnswer {
             asked: answer.asked.clone().into_owned(),
             at: answer.at.clone().into_owned(),
             window: [answer.version.start, answer.version.end].map(text),
-            digits: cell.map(|cell| [cell.value, cell.low, cell.high].map(text)),
+            digits: cell.map(|cell| {
+                let ShownNumbers { value, low, high, .. } = cell.shown();
+                [value, low, high].map(Option::unwrap_or_default)
+            }),
             point,
-            tally: text(answer.tally),
+            tally: answer.tally.map_or(String::new(), |tally| {
+                cell.map_or_else(|| tally.to_owned(), |cell| cell.beside(tally))
+            }),
             // Each number of an answer has the noise of one.
             took: cell.map_or(0, |cell| cell.noise.len()),
             left: answer.left,

@@ -13,7 +13,7 @@ use super::budget::{Errors, finite};
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
 use crate::mechanisms::release_line::{
-    AnswerLine, CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says,
+    AnswerLine, CellLine, CellNoise, LineKey, LineWindow, RankInterval, ReleaseLine, Says, ShownNumbers,
 };
 use crate::picture::{counted, named};
 use crate::time::at;
@@ -231,7 +231,7 @@ pub(super) struct NoiseNotes {
 /// The text for the open end of an interval.
 const OPEN: &str = "open";
 
-/// A row of the table, with all digits: the window, the key, field and quantile, the value and its interval, and in
+/// A row of the table, with the digits that mean something: the window, the key, field and quantile, the value and its interval, and in
 /// a demonstration the tally, the exact value and the rank error in people.
 pub(super) type TableRow = [String; 11];
 
@@ -385,9 +385,10 @@ impl ReleaseSeries {
         let of = cell.of.as_ref().map(|of| of.text().to_owned());
         self.law(cell, of.clone());
         let key = cell.key_text().map(Cow::into_owned);
-        let texts = [cell.q, cell.value, cell.low, cell.high, cell.tally, cell.truth, cell.off];
-        let [q, value, mut low, mut high, tally, truth, off] =
-            texts.map(|text| text.unwrap_or_default().to_owned());
+        let [q, off] = [cell.q, cell.off].map(|text| text.unwrap_or_default().to_owned());
+        let ShownNumbers { value, low, high, tally, truth } = cell.shown();
+        let [value, mut low, mut high, tally, truth] =
+            [value, low, high, tally, truth].map(Option::unwrap_or_default);
         let sides = [
             (&mut high, matches!(cell.ranked(), Some(RankInterval::Largest(_)))),
             (&mut low, matches!(cell.ranked(), Some(RankInterval::Smallest(_)))),

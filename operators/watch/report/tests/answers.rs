@@ -83,7 +83,7 @@ fn an_answer_has_its_question_interval_and_price() {
         ),
         (
             ann,
-            "<td class=\"number\">48.5</td><td class=\"number\">13.25</td><td class=\"number\">83.5</td><td class=\"number\">2</td>",
+            "<td class=\"number\">49</td><td class=\"number\">13</td><td class=\"number\">84</td><td class=\"number\">2</td>",
         ),
         (ben, "<td>q6</td><td>count where all</td>"),
         (
