@@ -236,19 +236,30 @@ impl JobTemplate {
                 let format = if kind == LogKind::Events { "rfc3339" } else { "%Y-%m-%d %H:%M:%S" };
                 let what =
                     "the time and its format, for windows of time: unix, unix-ms, rfc3339, or a pattern";
-                match unnamed.map(|unnamed| unnamed.time) {
-                    Some(Some((place, format))) => self.line(&format!(
+                let other = unnamed.and_then(|unnamed| unnamed.other_format);
+                match (unnamed.map(|unnamed| unnamed.time), other) {
+                    (Some(Some((place, format))), Some(other)) => {
+                        let what = format!(
+                            "the order of day and month: the first records do not say whether the format is {format} or {other}"
+                        );
+                        let (field, format) = (quoted(&column(place)), quoted(format));
+                        self.edit(
+                            &what,
+                            &format!("# time = {{ field = {field}, format = {format} }}   # or {other}"),
+                        );
+                    }
+                    (Some(Some((place, format))), None) => self.line(&format!(
                         "time = {{ field = {}, format = {} }}   # as the first records have it",
                         quoted(&column(place)),
                         quoted(format)
                     )),
-                    Some(None) => {
+                    (Some(None), _) => {
                         self.edit(
                             what,
                             &format!("# time = {{ field = \"column_1\", format = \"{format}\" }}"),
                         );
                     }
-                    None => {
+                    (None, _) => {
                         let time = quoted(time.unwrap_or("time"));
                         self.edit(what, &format!("# time = {{ field = {time}, format = \"{format}\" }}"));
                     }

@@ -503,6 +503,17 @@ fn a_time_in_another_format_is_named_with_its_format() {
             "unix",
             "found a time in the format rfc3339, where a time in the format unix of source.time is read",
         ),
+        (
+            "29.11.2026 18:15",
+            "unix",
+            "found a time in the format %d.%m.%Y %H:%M, where a time in the format unix of source.time is read",
+        ),
+        (
+            "11/12/2026 18:15",
+            "unix",
+            "found a time in the format %d/%m/%Y %H:%M or %m/%d/%Y %H:%M (it does not say which number is the day, and which the \
+             month), where a time in the format unix of source.time is read",
+        ),
         ("soon", "unix", "found a text, where a time in the format unix of source.time is read"),
     ] {
         let source = format!(

@@ -65,6 +65,6 @@ pub use survey::{Survey, Warn};
 pub(crate) use survey::{SurveyedCondition, SurveyedKind, Use};
 pub(in crate::job) use synthetic::SplitMix;
 pub use synthetic::{SyntheticLog, SyntheticRow};
-pub(in crate::job) use times::{USUAL_FORMATS, is_time_of};
+pub(in crate::job) use times::{USUAL_FORMATS, exchanged, is_time_of};
 pub(in crate::job) use wanted::fields_read;
 pub(crate) use wanted::{FieldRequirements, KeyField, NumberField};

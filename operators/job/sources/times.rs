@@ -1,5 +1,7 @@
 //! Times: the text of a field as microseconds.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::TimeZone;
@@ -50,8 +52,8 @@ impl Times {
     }
 }
 
-/// The formats that times usually have, the likeliest first.
-pub(in crate::job) const USUAL_FORMATS: [&str; 10] = [
+/// The formats that times usually have, the likeliest first: those that are tried, and those that are named.
+pub(in crate::job) const USUAL_FORMATS: [&str; 18] = [
     "rfc3339",
     "clf",
     "%Y-%m-%d %H:%M:%S%.f",
@@ -59,10 +61,31 @@ pub(in crate::job) const USUAL_FORMATS: [&str; 10] = [
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y/%m/%d %H:%M:%S",
     "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
     "%Y-%m-%d",
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
     "unix-ms",
     "unix",
 ];
+
+/// Returns the usual format in which day and month are exchanged, where one is as usual as the other. A time of a day up to the
+/// 12th does not say of which of both it is.
+pub(in crate::job) fn exchanged(format: &str) -> Option<&'static str> {
+    let other = if format.starts_with("%d/%m/") {
+        format.replacen("%d/%m/", "%m/%d/", 1)
+    } else if format.starts_with("%m/%d/") {
+        format.replacen("%m/%d/", "%d/%m/", 1)
+    } else {
+        return None;
+    };
+    USUAL_FORMATS.into_iter().find(|usual| *usual == other)
+}
 
 /// Returns true for a text that is a time of a usual format; of numbers, one of the years 2001 to 2286.
 pub(in crate::job) fn is_time_of(format: &str, text: &[u8]) -> bool {
@@ -77,9 +100,16 @@ pub(in crate::job) fn is_time_of(format: &str, text: &[u8]) -> bool {
     fits && TimeFormat::parse(format).is_ok_and(|format| read(format).is_some())
 }
 
-/// Returns the usual format that a text has, if it has one.
-pub(super) fn usual_format(text: &[u8]) -> Option<&'static str> {
-    USUAL_FORMATS.into_iter().find(|format| is_time_of(format, text))
+/// Returns the usual format that a text has, if it has one, in words; where day and month may be exchanged, both.
+pub(super) fn usual_format(text: &[u8]) -> Option<Cow<'static, str>> {
+    let format = USUAL_FORMATS.into_iter().find(|format| is_time_of(format, text))?;
+    Some(match exchanged(format).filter(|other| is_time_of(other, text)) {
+        Some(other) => {
+            format!("{format} or {other} (it does not say which number is the day, and which the month)")
+                .into()
+        }
+        None => format.into(),
+    })
 }
 
 /// Parses `2003-05-01T00:00:00.5+02:00`; with up to nine digits of a second.
@@ -289,6 +319,14 @@ mod tests {
             ("2026-01-31 10:00", Some("%Y-%m-%d %H:%M")),
             ("2026-01-31T10:00:00", Some("%Y-%m-%dT%H:%M:%S%.f")),
             ("31.01.2026 10:00:00", Some("%d.%m.%Y %H:%M:%S")),
+            ("29.11.2026 18:15", Some("%d.%m.%Y %H:%M")),
+            ("29.11.2026 18:15:03", Some("%d.%m.%Y %H:%M:%S")),
+            ("1.2.2026 8:05", Some("%d.%m.%Y %H:%M")),
+            ("31.01.2026", Some("%d.%m.%Y")),
+            ("29/11/2026 18:15", Some("%d/%m/%Y %H:%M")),
+            ("11/29/2026 18:15", Some("%m/%d/%Y %H:%M")),
+            ("11/29/2026", Some("%m/%d/%Y")),
+            ("11/29/2026 18:15:03", Some("%m/%d/%Y %H:%M:%S")),
             ("2026-01-31", Some("%Y-%m-%d")),
             ("1767225600000", Some("unix-ms")),
             ("1767225600.5", Some("unix")),
@@ -297,7 +335,28 @@ mod tests {
             ("noon", None),
             ("", None),
         ] {
-            assert_eq!(usual_format(text.as_bytes()), format, "{text}");
+            assert_eq!(usual_format(text.as_bytes()).as_deref(), format, "{text}");
+        }
+        // Refutes an order of day and month that the text does not say.
+        for text in ["12/11/2026 18:15", "11/12/2026 18:15", "1/1/2026 18:15"] {
+            let said = usual_format(text.as_bytes()).unwrap();
+            assert!(said.starts_with("%d/%m/%Y %H:%M or %m/%d/%Y %H:%M (it does not say"), "{said}");
+        }
+    }
+
+    // Refutes a format of the list that no text has first, or that is not the one of a text that is written by it.
+    #[test]
+    fn each_usual_format_is_found_by_a_time_of_it() {
+        let moment = Timestamp::from_microsecond(1_795_976_103_000_000).unwrap().to_zoned(TimeZone::UTC);
+        for format in USUAL_FORMATS.into_iter().filter(|format| format.contains('%')) {
+            let text = moment.strftime(format).to_string();
+            assert_eq!(usual_format(text.as_bytes()).as_deref(), Some(format), "{text}");
+            assert_eq!(
+                exchanged(format).is_some(),
+                format.contains("%d/%m") || format.contains("%m/%d/"),
+                "{format}"
+            );
+            assert_eq!(exchanged(format).and_then(exchanged), exchanged(format).map(|_| format));
         }
     }
 

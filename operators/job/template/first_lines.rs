@@ -11,7 +11,7 @@ use super::names::{
     GOODS, KINDS, LogNames, MOST_LINES, PERSON, TIME, UnnamedColumns, VALUE, leaves, next_line, plain, unlike,
 };
 use super::person::LikelyPerson;
-use crate::job::sources::{USUAL_FORMATS, is_number, is_time_of};
+use crate::job::sources::{USUAL_FORMATS, exchanged, is_number, is_time_of};
 
 /// A reading of the first line of separated text, with the reason for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,6 +236,9 @@ impl FirstLines {
         let time = times
             .into_iter()
             .find(|(column, format)| all(*column, &|cell| is_time_of(format, cell.as_bytes())));
+        let other_format = time.and_then(|(column, format)| {
+            exchanged(format).filter(|other| all(column, &|cell| is_time_of(other, cell.as_bytes())))
+        });
         let others: Vec<usize> =
             (0..width).filter(|column| time.is_none_or(|(time, _)| time != *column)).collect();
         let all_rows: Vec<Vec<String>> = self.records.iter().map(|line| cells_of(line, delimiter)).collect();
@@ -250,6 +253,7 @@ impl FirstLines {
             unnamed: Some(UnnamedColumns {
                 has_quotes: self.records.iter().any(|line| is_quoted(line, delimiter)),
                 time,
+                other_format,
                 numbers: others.iter().copied().filter(is_numeric).collect(),
                 others,
             }),

@@ -140,6 +140,8 @@ pub(super) struct UnnamedColumns {
     pub(super) has_quotes: bool,
     /// The place of the time, and its format, where one fits all lines that were read.
     pub(super) time: Option<(usize, &'static str)>,
+    /// The format with day and month exchanged, where it fits all these lines as well.
+    pub(super) other_format: Option<&'static str>,
     /// The places of the other columns, and of those among them that have numbers.
     pub(super) others: Vec<usize>,
     pub(super) numbers: Vec<usize>,

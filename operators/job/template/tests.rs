@@ -144,6 +144,25 @@ fn a_log_without_names_has_numbered_columns() {
     assert!(job.privacy.privacy_unit.person_identity().unwrap().contains("customer"));
 }
 
+// Refutes an order of day and month that nothing in the log says, and one that is asked for though a day after the 12th says it.
+#[test]
+fn an_order_of_day_and_month_is_said_to_be_a_guess() {
+    let log = |last: u32| -> String {
+        (0..15).map(|number| format!("u{number};{:02}/11/2026 18:15;2\n", number % (last - 1) + 1)).collect()
+    };
+    for (last, is_said) in [(12, true), (14, false)] {
+        let log = WrittenLog::new("order", &log(last));
+        let (template, job) = log.job(LogKind::Events);
+        let said = template.edits().iter().find(|(_, what)| what.starts_with("the order of day and month"));
+        assert_eq!((said.is_some(), job.source.time.is_none()), (is_said, is_said), "{}", template.text());
+        if let Some((line, what)) = said {
+            assert!(what.ends_with("whether the format is %d/%m/%Y %H:%M or %m/%d/%Y %H:%M"), "{what}");
+            let line = template.text().lines().nth(line - 1).unwrap();
+            assert!(line.starts_with("# time = ") && line.ends_with("# or %m/%d/%Y %H:%M"), "{line}");
+        }
+    }
+}
+
 /// The lines of a log of halls, cards, kinds, items, prices and local times, between tabs.
 fn halls(lines: usize) -> String {
     let line = |number: usize| {
