@@ -1,10 +1,8 @@
 //! Time, spans of it, and zones: whole microseconds.
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-#[cfg(feature = "cli")]
-use jiff::civil::DateTime;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -132,7 +130,7 @@ impl TryFrom<Result<Span, Invalid>> for Span {
 /// Names `time` if it is neither, or not exact: more than six digits of a second, or the second 60.
 pub fn at(text: &str) -> Result<Time, Invalid> {
     let utc = || date_of(text).and_then(|day| Offset::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok());
-    moment(text).or_else(|| Some(utc()?.as_microsecond())).ok_or_else(no_moment)
+    moment(text).or_else(|| Some(utc()?.as_microsecond())).ok_or_else(|| no_moment(text))
 }
 
 /// Reads a moment as [`at`] does, but a date alone as its midnight in a zone.
@@ -148,7 +146,7 @@ pub fn at(text: &str) -> Result<Time, Invalid> {
 ///
 /// As [`at`], and for a date that has two midnights in the zone, or none.
 pub fn at_in(text: &str, zone: &Zone) -> Result<Time, Invalid> {
-    let Some(day) = date_of(text) else { return moment(text).ok_or_else(no_moment) };
+    let Some(day) = date_of(text) else { return moment(text).ok_or_else(|| no_moment(text)) };
     let (_, rules) = known(zone.name())?;
     let reading = day.at(0, 0, 0, 0);
     let with_offset = |offset: Offset, moment: Timestamp| {
@@ -163,7 +161,7 @@ pub fn at_in(text: &str, zone: &Zone) -> Result<Time, Invalid> {
     };
     match rules.to_ambiguous_timestamp(reading).offset() {
         AmbiguousOffset::Unambiguous { offset } => {
-            offset.to_timestamp(reading).map(Timestamp::as_microsecond).map_err(|_| no_moment())
+            offset.to_timestamp(reading).map(Timestamp::as_microsecond).map_err(|_| no_moment(text))
         }
         AmbiguousOffset::Fold { before, after } => {
             let moments = [before, after].map(|offset| {
@@ -181,7 +179,14 @@ pub fn at_in(text: &str, zone: &Zone) -> Result<Time, Invalid> {
     }
 }
 
-fn no_moment() -> Invalid {
+fn no_moment(text: &str) -> Invalid {
+    // The last two days of the calendar lie beyond its last moment in some zone.
+    let is_last = text.get(..10).and_then(date_of).is_some_and(|day| day >= Date::constant(9999, 12, 30));
+    if is_last {
+        let remedy = "a time before 9999-12-30T00:00:00Z, such as \"9999-01-01\"";
+        let refused = Invalid::new("time", InvalidKind::TooLarge, remedy);
+        return refused.with_found("a time at the very end of the calendar");
+    }
     let remedy = "a date or a moment with its zone, such as \"2026-11-01\" or \"2026-11-01T00:00:00Z\"";
     Invalid::new("time", InvalidKind::Malformed, remedy)
 }
@@ -223,11 +228,25 @@ impl Moment for &str {
 
 /// Formats a moment in RFC 3339 and UTC, for people; beyond the years -9999 to 9999 it has no such name.
 pub fn in_utc(time: Time) -> String {
+    written(time).unwrap_or_else(|| match time {
+        ..0 => "the beginning of time".to_owned(),
+        _ => "the end of time".to_owned(),
+    })
+}
+
+/// Formats a moment in RFC 3339 and UTC; `None` beyond the years -9999 to 9999. The last day and some hours of the year 9999, which
+/// are no moments in every zone, have their text too.
+pub(crate) fn written(time: Time) -> Option<String> {
     match Timestamp::from_microsecond(time) {
-        Ok(moment) => moment.to_string(),
-        Err(_) if time < 0 => "the beginning of time".to_owned(),
-        Err(_) => "the end of time".to_owned(),
+        Ok(moment) => Some(moment.to_string()),
+        Err(_) if time < 0 => None,
+        Err(_) => civil(time).map(|local| format!("{local}Z")),
     }
+}
+
+/// Returns the date and the time of day in UTC of a moment of the years -9999 to 9999.
+pub(crate) fn civil(time: Time) -> Option<DateTime> {
+    Date::constant(1970, 1, 1).at(0, 0, 0, 0).checked_add(SignedDuration::from_micros(time)).ok()
 }
 
 /// A moment in RFC 3339 and UTC, as JSON; what lies beyond the year 9999 has no such name.
@@ -381,6 +400,10 @@ mod tests {
     #[test]
     fn moments_beyond_the_calendar_have_an_end_of_time() {
         assert_eq!(in_utc(0), "1970-01-01T00:00:00Z");
+        // The last day of the calendar, of which no zone has all.
+        assert_eq!(in_utc(253_402_214_400_000_000), "9999-12-31T00:00:00Z");
+        assert_eq!(in_utc(253_402_300_799_999_999), "9999-12-31T23:59:59.999999Z");
+        assert_eq!(in_utc(253_402_300_800_000_000), "the end of time");
         assert_eq!(
             (in_utc(Time::MAX).as_str(), in_utc(Time::MIN).as_str()),
             ("the end of time", "the beginning of time")
@@ -465,6 +488,21 @@ mod text_tests {
             assert_eq!(at(text).unwrap_err().field(), "time", "{text}");
         }
         assert_eq!(moment("2003-05-01"), None);
+    }
+
+    // Refutes an end of the calendar that is said to be no text of a time.
+    #[test]
+    fn a_time_at_the_end_of_the_calendar_is_said_to_be_one() {
+        for text in
+            ["9999-12-31", "9999-12-31T00:00:00Z", "9999-12-30T23:00:00Z", "9999-12-30T22:00:00-05:00"]
+        {
+            for refused in [at(text), at_in(text, &Zone::named("America/New_York").unwrap())] {
+                let refused = refused.unwrap_err();
+                assert_eq!(refused.kind(), InvalidKind::TooLarge, "{text}: {refused}");
+                assert!(refused.remedy().contains("before 9999-12-30T00:00:00Z"), "{refused}");
+            }
+        }
+        assert!(at("9999-12-29").is_ok());
     }
 
     #[test]

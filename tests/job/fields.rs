@@ -534,3 +534,30 @@ fn a_time_in_another_format_is_named_with_its_format() {
     let said = scene.done(&["check", "job.toml", "--sample", "all"]);
     assert!(said.out.contains("Are they milliseconds: format = \"unix-ms\"?"), "{said:?}");
 }
+
+// Refutes a day of the year 9999, which stands for a time that never comes, that cannot be read, or is said to lie beyond it.
+#[test]
+fn the_last_day_of_the_calendar_is_a_time() {
+    for (time, format, zone, last) in [
+        ("9999-12-31", "%Y-%m-%d", "UTC", "the last of 9999-12-31T00:00:00Z"),
+        ("9999-12-31", "%Y-%m-%d", "Europe/Berlin", "the last of 9999-12-30T23:00:00Z"),
+        ("9999-12-31T23:59:59Z", "rfc3339", "UTC", "the last of 9999-12-31T23:59:59Z"),
+        (
+            "9999-12-31 23:59:59",
+            "%Y-%m-%d %H:%M:%S",
+            "America/New_York",
+            "the last of a time beyond the year 9999",
+        ),
+    ] {
+        let source = format!(
+            "type = \"csv\"\npath = \"visits.csv\"\ntime = {{ field = \"time\", format = \"{format}\", zone = \"{zone}\" }}"
+        );
+        let scene = Scene::new("last_day");
+        scene.write("job.toml", of_numbers(&source, "page", "price"));
+        scene.write("visits.csv", format!("person,time,page,price\np,{time},a,1\n"));
+        let said = scene.done(&["check", "job.toml", "--sample", "all"]);
+        assert!(said.out.contains("time: found 1, readable 1,") && said.out.contains(last), "{said:?}");
+        assert!(!said.out.contains("unix-ms") || zone == "America/New_York", "{said:?}");
+        scene.done(&["replay", "job.toml", "--demo"]);
+    }
+}

@@ -222,8 +222,10 @@ impl CalendarStep {
 fn local_day(rules: &TimeZone, field: &'static str, time: Time) -> Result<Date, Invalid> {
     let written = (EARLIEST..=LATEST).contains(&time);
     let moment = Timestamp::from_microsecond(time).ok().filter(|_| written);
-    let moment =
-        moment.ok_or_else(|| Invalid::new(field, InvalidKind::TooLarge, "a time in the years 0 to 9999"))?;
+    let moment = moment.ok_or_else(|| {
+        let remedy = "a time from the year 0 on and until 9999-12-30T00:00:00Z";
+        Invalid::new(field, InvalidKind::TooLarge, remedy).with_found("a time outside of the calendar")
+    })?;
     Ok(rules.to_datetime(moment).date())
 }
 

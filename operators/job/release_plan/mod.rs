@@ -177,8 +177,10 @@ pub(crate) fn schedule(
             );
             UnfitJob::new("job.until", message)
         }
-        "from" => UnfitJob::at("job.from", &invalid),
-        "until" => UnfitJob::at("job.until", &invalid),
+        "from" | "until" => {
+            let message = format!("found {}; give {}", invalid.found(), invalid.remedy());
+            UnfitJob::new(format!("job.{}", invalid.field()), message)
+        }
         "over" => UnfitJob::at(format!("{place}.over"), &invalid),
         _ => UnfitJob::at(format!("{place}.every"), &invalid),
     };

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use jiff::fmt::strtime::BrokenDownTime;
-use jiff::tz::TimeZone;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::number::steps;
 use crate::invalid::Invalid;
 use crate::job::config::TimeFormat;
-use crate::time::{LIMIT, Time, Zone, divides_repeated_times, known};
+use crate::time::{LIMIT, Time, Zone, civil, divides_repeated_times, known};
 
 /// Reads the times of one source. It caches the last text: consecutive lines of a log often have the same.
 #[derive(Clone)]
@@ -135,8 +136,22 @@ fn of_column(bytes: &[u8], zone: &TimeZone) -> Option<Time> {
     if *zone == TimeZone::UTC {
         return Some(local);
     }
-    let local = TimeZone::UTC.to_datetime(Timestamp::from_microsecond(local).ok()?);
-    Some(zone.to_ambiguous_timestamp(local).compatible().ok()?.as_microsecond())
+    in_zone(civil(local)?, zone)
+}
+
+/// Returns the moment of a local time, rounded down to microseconds. The last hours of the year 9999 are moments, too, as in
+/// RFC 3339: a day of that year is what logs have for a time that never comes.
+fn in_zone(local: DateTime, zone: &TimeZone) -> Option<Time> {
+    let ambiguous = zone.to_ambiguous_timestamp(local);
+    let nanoseconds = match ambiguous.compatible() {
+        Ok(moment) => moment.as_nanosecond(),
+        Err(_) => {
+            let AmbiguousOffset::Unambiguous { offset } = ambiguous.offset() else { return None };
+            let since = local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_nanos();
+            since - i128::from(offset.seconds()) * 1_000_000_000
+        }
+    };
+    i64::try_from(nanoseconds.div_euclid(1_000)).ok()
 }
 
 /// The microseconds of a day.
@@ -235,10 +250,10 @@ fn by_pattern(pattern: &str, bytes: &[u8], zone: &TimeZone) -> Option<Time> {
     let read = BrokenDownTime::parse(pattern, bytes).ok()?;
     let moment: Timestamp = if let Ok(moment) = read.to_timestamp() {
         moment
-    } else if read.iana_time_zone().is_some() {
+    } else if read.iana_time_zone().is_some() || read.offset().is_some() {
         read.to_zoned().ok()?.timestamp()
     } else {
-        zone.to_ambiguous_timestamp(read.to_datetime().ok()?).compatible().ok()?
+        return in_zone(read.to_datetime().ok()?, zone);
     };
     i64::try_from(moment.as_nanosecond().div_euclid(1_000)).ok()
 }
@@ -392,6 +407,11 @@ mod tests {
             ("%Y-%m-%d %H:%M", "Europe/Berlin", "2026-03-29 02:30", at("2026-03-29T01:30:00Z")),
             ("%Y-%m-%d %H:%M", "Europe/Berlin", "2026-10-25 02:30", at("2026-10-25T00:30:00Z")),
             ("%Y-%m-%d %H:%M", "UTC", "1066-10-14 09:00", at("1066-10-14T09:00:00Z")),
+            ("%Y-%m-%d", "UTC", "9999-12-31", Some(253_402_214_400_000_000)),
+            ("%Y-%m-%d", "Europe/Berlin", "9999-12-31", Some(253_402_210_800_000_000)),
+            ("%Y-%m-%d %H:%M:%S", "America/New_York", "9999-12-31 23:59:59", Some(253_402_318_799_000_000)),
+            ("%Y-%m-%d %H:%M:%S%.f", "UTC", "9999-12-31 23:59:59.999999", Some(253_402_300_799_999_999)),
+            ("%Y-%m-%d %H:%M:%S %z", "UTC", "9999-12-29 23:59:59 +0100", Some(253_402_124_399_000_000)),
             ("%d.%m.%Y", "Europe/Berlin", "17.05.2015", at("2015-05-16T22:00:00Z")),
             ("%s", "Europe/Berlin", "-5", Some(-5_000_000)),
             ("%Y-%m-%d %H:%M", "UTC", "2026-02-30 01:00", None),

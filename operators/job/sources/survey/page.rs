@@ -9,7 +9,7 @@ use super::{
 };
 use crate::job::config::Missing;
 use crate::job::sources::lines::LineFault;
-use crate::time::{Time, ZoneRules};
+use crate::time::{Time, ZoneRules, written};
 
 /// The number of people from which they are not few, however many records they have.
 const FEW_PEOPLE: u64 = 20;
@@ -143,7 +143,7 @@ impl Survey {
         }
         let said = |time: Option<Time>| time.map_or("any time".to_owned(), moment);
         let (from, until) = (said(self.span.0), said(self.span.1));
-        let is_far = times.is_some_and(|(first, _)| jiff::Timestamp::from_microsecond(first).is_err());
+        let is_far = times.is_some_and(|(first, _)| written(first).is_none());
         let seconds = if is_far { " Are they milliseconds: format = \"unix-ms\"?" } else { "" };
         let seen = self.times().map_or(String::new(), |times| format!(": {times}"));
         Some(format!(
@@ -362,8 +362,10 @@ fn counted_people(count: u64) -> String {
 }
 
 fn moment(time: Time) -> String {
-    jiff::Timestamp::from_microsecond(time)
-        .map_or("a time beyond the year 9999".to_owned(), |moment| moment.to_string())
+    written(time).unwrap_or_else(|| match time {
+        ..0 => "a time before the year -9999".to_owned(),
+        _ => "a time beyond the year 9999".to_owned(),
+    })
 }
 
 /// A number with a comma between each three digits.
