@@ -191,6 +191,13 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
     let log = ["--rows", "40000", "--people", "4000", "--keys", "40"];
     let tune = |more: &[&str]| discreet(&[&["tune", &config], &log[..], more].concat());
     let before = json(&[&["tune", &config], &log[..], &["--json"]].concat());
+    // Nothing has run, and no version is asked for.
+    let (_, page, _) = tune(&[]);
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("the ledger has nothing of those that change") && !words.contains("Give version"),
+        "{page}"
+    );
     assert!((chosen_shares(&before) - 0.9).abs() < 1e-9 && before["is_reduced"] == false, "{before}");
     let (code, _, error) = discreet(&["-q", "replay", &config]);
     assert_eq!(code, 0, "{error}");
@@ -207,6 +214,22 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
         "{page}"
     );
     assert!(words.contains("Give version = 2 in visits; a release that has"), "{page}");
+    // A release that was added since has nothing in the ledger, and keeps its version.
+    let text = fs::read_to_string(&config).unwrap();
+    let visits = text.split("[[release]]").find(|part| part.contains("name  = \"visits\"")).unwrap();
+    let added = jobs.path("added.toml");
+    let new =
+        visits.replace("name  = \"visits\"", "name  = \"further\"").replace("share = 0.2", "share = 0.05");
+    fs::write(&added, format!("{}\n\n[[release]]{}", text.trim_end(), new.trim_end())).unwrap();
+    let (code, page, error) = discreet(&[&["tune", &added], &log[..]].concat());
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 0 && words.contains(" further "), "{page}{error}");
+    assert!(
+        words.contains(
+            "Give version = 2 in visits; further has not run, and keeps its version; a release that has"
+        ),
+        "{page}"
+    );
     let written = fs::read_to_string(&out).unwrap();
     assert!(
         written.contains("; the present version of this job has left 0.8 of the budget for the shares"),

@@ -16,7 +16,7 @@ use crate::accounting::{BudgetUnits, Interval, PrivacyCost, Promise};
 use crate::dataflow::{Clock, SystemClock};
 use crate::decimal::Decimal;
 use crate::gate::resume_positions;
-use crate::job::config::{BudgetShare, PriceSpec};
+use crate::job::config::{BudgetShare, PriceSpec, ReleaseSpec};
 use crate::ledger::{Digest, Ledger, LedgerKey, MostPaid, Name, RefusedWindows};
 use crate::time::in_utc;
 
@@ -47,6 +47,9 @@ pub struct BudgetLeft {
     /// The part that is left for the shares of the job, in units of [`BudgetShare::parts`]; as JSON a number.
     #[serde(rename = "left", serialize_with = "as_part")]
     parts: u64,
+    /// The releases of the job whose present version the ledger has.
+    #[serde(skip)]
+    pub(in crate::job) opened: BTreeSet<Name>,
     /// True if others have paid anything.
     #[serde(skip)]
     is_shared: bool,
@@ -273,9 +276,20 @@ impl Job {
             most_paid_for: window.map(|window| (in_utc(window.start()), in_utc(window.end()))),
             cap: in_six_digits(found.account.cap(), true),
             parts: self.parts_left(found.account.cap(), &paid),
+            opened: self.opened_releases(ledger)?,
             is_for_ever,
         };
         Ok((Some(left), found.refused))
+    }
+
+    /// Returns the releases of the job whose present version the ledger has: each of these needs another one to be changed.
+    fn opened_releases(&self, ledger: &mut Ledger) -> Result<BTreeSet<Name>, RunError> {
+        let opened = ledger.opened(&self.name)?;
+        let is_opened = |release: &&ReleaseSpec| {
+            let version = release.version.unwrap_or(self.version as u32);
+            opened.contains(&(release.name.clone(), version))
+        };
+        Ok(self.releases.iter().filter(is_opened).map(|release| release.name.clone()).collect())
     }
 
     /// Returns the windows of the job that are to be paid for: of one that has a resume position, those since then; none

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::{SweptBound, SweptShare, SweptWindow, TUNING_CRITERION, TunedChoice, TunedRelease, Tuning};
+use crate::job::config::ReleaseSpec;
 use crate::job::plan::{line, percent};
 use crate::job::run::{BudgetLeft, rounded_down, rounded_up};
 
@@ -36,22 +37,35 @@ impl Tuning {
         chosen.keys.filter(|_| release.keys.len() <= 1)
     }
 
-    /// Says that a release with another number needs a new version; which one, where the present version has paid.
+    /// Says that a release with another number needs a new version; which one, of those that the ledger has.
     fn needs_version(&self) -> String {
-        if !self.left.as_ref().is_some_and(|left| left.has_present_version) {
+        let Some(left) = &self.left else {
             return "Another bound, share or window is another release: a job that has run already needs a new version of each release \
                     that changes, which pays for its windows anew (docs/VERSIONS.md)."
                 .to_owned();
-        }
-        let version = |at: usize| {
-            let release = self.tuned.releases.get(at)?;
-            let next = release.version.map_or(self.tuned.version, u64::from) + 1;
-            Some(format!("version = {next} in {}", release.name))
         };
-        let versions: Vec<String> = self.replaced().into_iter().filter_map(version).collect();
+        let replaced = self.replaced().into_iter().filter_map(|at| self.tuned.releases.get(at));
+        let (opened, new): (Vec<_>, Vec<_>) =
+            replaced.partition(|release| left.opened.contains(&release.name));
+        if opened.is_empty() {
+            return "Another bound, share or window is another release: the ledger has nothing of those that change, and they keep \
+                    their versions (docs/VERSIONS.md)."
+                .to_owned();
+        }
+        let version = |release: &ReleaseSpec| {
+            let next = release.version.map_or(self.tuned.version, u64::from) + 1;
+            format!("version = {next} in {}", release.name)
+        };
+        let versions: Vec<String> = opened.into_iter().map(version).collect();
+        let new: Vec<&str> = new.iter().map(|release| release.name.as_str()).collect();
+        let keeps = match &new[..] {
+            [] => String::new(),
+            [name] => format!("; {name} has not run, and keeps its version"),
+            names => format!("; {} have not run, and keep their versions", names.join(", ")),
+        };
         format!(
             "Another bound, share or window is another release, which needs a new version and pays for its windows anew, beside what \
-             its present version has paid. Give {}; a release that has the version of the job and stays keeps its own \
+             its present version has paid. Give {}{keeps}; a release that has the version of the job and stays keeps its own \
              (docs/VERSIONS.md).",
             versions.join(", ")
         )
