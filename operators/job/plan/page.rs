@@ -9,6 +9,7 @@ use super::{
     PlannedNoise, PlannedRunning, PlannedWindows,
 };
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
+use crate::job::run::six_digits;
 use crate::job::statistics::ContributionKind;
 use crate::mechanisms::Ranks;
 use crate::words::wrapped;
@@ -49,9 +50,9 @@ impl Display for Plan {
         let size = |cost: &PlannedCost| cost.rho.or(cost.epsilon).unwrap_or(0.0);
         let spent = size(&self.left) < 1e-9 * size(&self.cap);
         let left = match self.left.delta {
-            _ if !spent => self.cost(&self.left),
+            _ if !spent => self.rounded(&self.left, false),
             0.0 => "nothing".to_owned(),
-            delta => format!("nothing but delta {} for {}", short(delta), self.deltas()),
+            delta => format!("nothing but delta {} for {}", amount(delta, false), self.deltas()),
         };
         line(f, "left over", &left)?;
         line(f, "a restart", &self.restart)?;
@@ -171,9 +172,9 @@ impl Plan {
         }
         let PlannedCost { rho, delta, .. } = ask.paid;
         let charged = rho.map_or(String::new(), |rho| {
-            format!(", charged as rho {} and delta {}", short(rho), short(delta))
+            format!(", charged as rho {} and delta {}", amount(rho, true), amount(delta, true))
         });
-        let stated = format!("epsilon {} and delta {}", short(ask.epsilon), short(ask.delta));
+        let stated = format!("epsilon {} and delta {}", amount(ask.epsilon, true), amount(ask.delta, true));
         line(f, "all answers", &format!("{stated}{charged}, paid once, with the first, asked or not"))
     }
 
@@ -224,9 +225,18 @@ impl Plan {
         line(f, "an account", &together)
     }
 
+    /// Formats a cost, which is not more than what is shown, as in `check` and in messages of the ledger.
     fn cost(&self, cost: &PlannedCost) -> String {
+        self.rounded(cost, true)
+    }
+
+    /// Formats an amount, rounded up, or down for what is left.
+    fn rounded(&self, cost: &PlannedCost, up: bool) -> String {
+        let short = |number| amount(number, up);
         let epsilon = match (cost.epsilon, self.delta) {
-            (Some(epsilon), Some(delta)) => format!("epsilon {} at delta {}", short(epsilon), short(delta)),
+            (Some(epsilon), Some(delta)) => {
+                format!("epsilon {} at delta {}", short(epsilon), amount(delta, true))
+            }
             (Some(epsilon), None) => format!("epsilon {}", short(epsilon)),
             (None, _) => "no epsilon at this delta".to_owned(),
         };
@@ -372,15 +382,23 @@ fn shares(people: &OtherReleases, keys: &OtherReleases) -> String {
     format!("one table of people with {people}, and of their keys with {keys}")
 }
 
+/// Formats an amount of a budget with at most six digits, rounded up, or down for what is left: the rounding of payments.
+fn amount(number: f64, up: bool) -> String {
+    notation(six_digits(number, up))
+}
+
 /// Formats at most four significant digits, in scientific notation outside of 1e-4 to 1e15.
 pub(in crate::job) fn short(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
     }
-    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
-    match rounded.abs() {
-        1e-4..1e15 => format!("{rounded}"),
-        _ => format!("{rounded:e}"),
+    notation(format!("{number:.3e}").parse().unwrap_or(number))
+}
+
+fn notation(number: f64) -> String {
+    match number.abs() {
+        0.0 | 1e-4..1e15 => format!("{number}"),
+        _ => format!("{number:e}"),
     }
 }
 
@@ -521,5 +539,25 @@ mod tests {
         );
         assert!(!of("1 week from Monday", false).contains("Thursday"));
         assert!(of("1 day", true).ends_with("is in no whole window, and is not released"));
+    }
+}
+
+#[cfg(test)]
+mod amount_tests {
+    use super::*;
+
+    // Refutes a cost that is shown as less than what is charged, and a rest that is shown as more than there is.
+    #[test]
+    fn costs_are_rounded_up_and_what_is_left_down() {
+        assert_eq!(amount(0.000573436167218, true), "0.000573437");
+        assert_eq!(amount(0.000573436167218, false), "0.000573436");
+        assert_eq!([amount(1e-6, true), amount(5e-7, true)], ["1e-6", "5e-7"]);
+        assert_eq!([amount(0.0, true), amount(1.0, false), amount(0.1, true)], ["0", "1", "0.1"]);
+        for place in 1..1_000 {
+            let number = 0.7f64.powi(place % 60) / f64::from(place);
+            let [up, down] = [true, false].map(|up| amount(number, up).parse::<f64>().unwrap());
+            assert!(up >= number * (1.0 - 2e-9) && down <= number * (1.0 + 2e-9), "{number}");
+            assert!(up - down <= 2e-5 * number, "{number}");
+        }
     }
 }

@@ -183,7 +183,7 @@ pub(super) fn in_six_digits(cost: &PrivacyCost, up: bool) -> String {
 
 /// Returns a number that is not negative with at most six significant digits, not below it, or not above it, but for the
 /// part in 10^9 by which a cost in units misses its decimal.
-fn six_digits(number: f64, up: bool) -> f64 {
+pub(in crate::job) fn six_digits(number: f64, up: bool) -> f64 {
     let text = format!("{number:.5e}");
     let read = |digits: i64, power: &str| format!("{digits}e{power}").parse::<f64>().unwrap_or(number);
     let Some((mantissa, power)) = text.split_once('e') else { return number };

@@ -49,7 +49,7 @@ use publish::{Outlet, PublicationSchedule, Publisher, Rotation};
 use publish::{Wait, of_out, sink};
 
 pub use budget_left::BudgetLeft;
-pub(in crate::job) use budget_left::{as_part, rounded_down, rounded_up};
+pub(in crate::job) use budget_left::{as_part, rounded_down, rounded_up, six_digits};
 pub use connect::Connected;
 pub use live::{ClockWord, Live};
 pub use processes::{OperatorNotice, Processes};
