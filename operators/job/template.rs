@@ -109,7 +109,7 @@ impl JobTemplate {
         page.source(kind, path, found.as_ref());
         let columns = NamedColumns::of(kind, found.as_ref());
         page.compares_values = columns.person.likely.is_some();
-        page.privacy(kind, &columns);
+        page.privacy(kind, &columns, found.is_some());
         page.releases(kind, &columns);
         Ok(page)
     }
@@ -313,12 +313,16 @@ impl JobTemplate {
         self.line(&list);
     }
 
-    fn privacy(&mut self, kind: LogKind, columns: &NamedColumns) {
+    /// Writes whose a record is, and the budget. Where no column can be named, the person of a log is a comment: a name that the log
+    /// does not have would leave every record out.
+    fn privacy(&mut self, kind: LogKind, columns: &NamedColumns, has_log: bool) {
         self.line("[privacy]");
         let person = quoted(&columns.person.name);
         let stated = format!(
             "person  = {{ field = {person}, missing = \"drop\" }}   # records without one are left out"
         );
+        let unnamed = "# person  = { field = \"..\", missing = \"drop\" }   # give the name of the field, without the mark of a comment";
+        let unsure = if has_log { unnamed } else { &*stated };
         let NamedColumn { is_sure, others, likely, .. } = &columns.person;
         match (is_sure, others.is_empty(), likely) {
             (true, true, None) => self.line(&stated),
@@ -333,7 +337,7 @@ impl JobTemplate {
                     format!("whose a record is: no usual name says so, and this column is a guess: {reason}");
                 self.edit(&what, &stated);
             }
-            (false, _, None) => self.edit("whose a record is: the name of the field", &stated),
+            (false, _, None) => self.edit("whose a record is: the name of the field", unsure),
             (false, _, Some(LikelyPerson { place, by })) => {
                 let (number, reason) = (place + 1, by.reason());
                 self.comment(&format!(
@@ -343,7 +347,7 @@ impl JobTemplate {
                 let what = format!(
                     "whose a record is: the name of the field, likely number {number} of the first line, which is a guess: {reason}"
                 );
-                self.edit(&what, &stated);
+                self.edit(&what, unsure);
             }
         }
         for other in others {

@@ -21,11 +21,17 @@ impl WrittenLog {
 
     fn job(&self, kind: LogKind) -> (JobTemplate, Job) {
         let template = self.template(kind).unwrap();
-        let job = Job::parse("job.toml", template.text());
+        let job = Job::parse("job.toml", &with_person(template.text(), kind));
         let job = job.unwrap_or_else(|mistakes| panic!("{mistakes}\n{}", template.text()));
         job.plan().unwrap();
         (template, job)
     }
+}
+
+/// The job file, whose person is named by somebody where it is left to be named.
+fn with_person(page: &str, kind: LogKind) -> String {
+    let name = if kind == LogKind::Events { "user" } else { "customer" };
+    page.replace("# person  = { field = \"..\"", &format!("person  = {{ field = \"{name}\""))
 }
 
 impl Drop for WrittenLog {
@@ -161,6 +167,27 @@ fn an_order_of_day_and_month_is_said_to_be_a_guess() {
             assert!(line.starts_with("# time = ") && line.ends_with("# or %m/%d/%Y %H:%M"), "{line}");
         }
     }
+}
+
+// Refutes a name that no column has, and a job file that runs with it.
+#[test]
+fn a_person_whose_column_cannot_be_named_is_left_to_be_named() {
+    for (kind, text) in
+        [(LogKind::Orders, "secret,hidden\nx,y\nx,z\n"), (LogKind::Events, "{\"secret\":\"x\"}\n")]
+    {
+        let log = WrittenLog::new("unnamed-person", text);
+        let template = log.template(kind).unwrap();
+        let page = template.text();
+        assert!(!page.contains("\"customer\"") && !page.contains("\"user\""), "{page}");
+        let refused = Job::parse("job.toml", page).unwrap_err().to_string();
+        assert!(refused.contains("privacy.person: found nothing; give person = { field = .."), "{refused}");
+        let (line, _) =
+            template.edits().iter().find(|(_, what)| what.starts_with("whose a record is")).unwrap();
+        assert!(page.lines().nth(line - 1).unwrap().starts_with("# person  = { field = \"..\""), "{page}");
+    }
+    // Without a log the name is to be edited as the path is.
+    let template = JobTemplate::new(LogKind::Orders, Path::new("job.toml"), None, None).unwrap();
+    assert!(template.text().contains("\nperson  = { field = \"customer\""), "{}", template.text());
 }
 
 /// The lines of a log of halls, cards, kinds, items, prices and local times, between tabs.
@@ -299,6 +326,7 @@ fn a_first_line_of_words_is_said_to_be_names_or_a_record() {
             template.edits().iter().filter(|(_, what)| what.starts_with("the names of the columns"));
         assert_eq!(of_names.count(), usize::from(is_edited), "{first}: {:?}", template.edits());
         // The other reading is a job, too.
+        let page = with_person(page, LogKind::Orders);
         let other: Vec<&str> = match is_names {
             true => page
                 .lines()
