@@ -25,6 +25,9 @@ use first_lines::FirstLineIs;
 use names::{LogNames, UnnamedColumns};
 use person::LikelyPerson;
 
+/// The most columns that a comment names.
+const MOST_COMMENTED: usize = 300;
+
 /// The kind of log that a job file is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LogKind {
@@ -84,7 +87,7 @@ impl JobTemplate {
     ///
     /// # Errors
     ///
-    /// If the log cannot be read, or has no line of names where its kind has one.
+    /// If the log cannot be read, has no line of names where its kind has one, or has more columns than a job file can name.
     pub fn new(
         kind: LogKind,
         file: &Path,
@@ -285,11 +288,19 @@ impl JobTemplate {
             }
             _ => self.line(comment),
         }
-        let names: Vec<String> = (0..found.columns.len()).map(|place| quoted(&column(place))).collect();
+        let shown = found.columns.len().min(MOST_COMMENTED);
+        let names: Vec<String> = (0..shown).map(|place| quoted(&column(place))).collect();
+        let further = found.columns.len() - shown;
+        let end = if further == 0 { "]" } else { "," };
         for (at, names) in names.chunks(6).enumerate() {
-            let (open, end) =
-                (if at == 0 { "header = [" } else { "    " }, (at + 1) * 6 >= found.columns.len());
-            self.line(&format!("# {open}{}{}", names.join(", "), if end { "]" } else { "," }));
+            let (open, is_last) = (if at == 0 { "header = [" } else { "    " }, (at + 1) * 6 >= shown);
+            self.line(&format!("# {open}{}{}", names.join(", "), if is_last { end } else { "," }));
+        }
+        if further > 0 {
+            self.line(&format!(
+                "#     .. and {further} further columns, up to {}]",
+                quoted(&column(found.columns.len() - 1))
+            ));
         }
     }
 

@@ -5,7 +5,7 @@ use super::names;
 use super::names::{Candidates, LogNames, UnnamedColumns};
 use super::person::{ChosenBy, LikelyPerson};
 
-/// The most other columns that a comment names for the person.
+/// The most other columns that a comment names for one.
 const MOST_OTHERS: usize = 8;
 
 /// Returns the name of a column that has none, by its place from 0 on.
@@ -105,7 +105,9 @@ impl NamedColumn {
         let mut known =
             found.map_or(Vec::new(), |found| found.all(candidates)).into_iter().map(str::to_owned);
         match known.next() {
-            Some(name) => NamedColumn { name, is_sure: true, others: known.collect(), likely: None },
+            Some(name) => {
+                NamedColumn { name, is_sure: true, others: known.take(MOST_OTHERS).collect(), likely: None }
+            }
             None => NamedColumn { name: usual.to_owned(), is_sure: false, others: Vec::new(), likely: None },
         }
     }

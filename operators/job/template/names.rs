@@ -153,12 +153,29 @@ const LONGEST: u64 = 1 << 20;
 /// The longest name that is written though it is not usual, in characters.
 const LONGEST_NAME: usize = 40;
 
+/// The most columns that the header of a job file is written for: it stays far below the 1 MiB that a job file may have.
+const MOST_IN_HEADER: usize = 20_000;
+
 /// The most lines before the names of a log of Zeek, and of comments and nothing before the first record of another log.
 pub(super) const MOST_LINES: usize = 100;
 
 impl LogNames {
     /// Reads the names of a log, packed or plain, from its first lines.
     pub(super) fn read(kind: LogKind, log: &Path) -> io::Result<LogNames> {
+        let names = LogNames::read_all(kind, log)?;
+        let has_header = names.unnamed.is_some() || kind == LogKind::Zeek;
+        match names.columns.len() {
+            columns if has_header && columns > MOST_IN_HEADER => {
+                let found = format!(
+                    "it has {columns} columns without a line that names them, and a job file names at most {MOST_IN_HEADER}"
+                );
+                Err(unlike(&found))
+            }
+            _ => Ok(names),
+        }
+    }
+
+    fn read_all(kind: LogKind, log: &Path) -> io::Result<LogNames> {
         let mut source = BufReader::new(unpacked(log)?);
         match kind {
             // Its fields have no names in the file.

@@ -190,6 +190,47 @@ fn a_person_whose_column_cannot_be_named_is_left_to_be_named() {
     assert!(template.text().contains("\nperson  = { field = \"customer\""), "{}", template.text());
 }
 
+// Refutes a job file that is refused for its size, a comment that hides how many columns there are, and a cut that is made where all
+// names are needed.
+#[test]
+fn a_job_file_of_many_columns_stays_small() {
+    let wide = |columns: usize, name: &dyn Fn(usize) -> String| -> String {
+        (0..columns).map(name).collect::<Vec<_>>().join(",")
+    };
+    // Words of letters alone, each another one.
+    let word = |at: usize| -> String {
+        at.to_string().bytes().map(|digit| char::from(digit - b'0' + b'k')).collect()
+    };
+    let (names, values) = (wide(100_000, &word), wide(100_000, &|_| "w".to_owned()));
+    let log = WrittenLog::new("wide", &format!("{names}\n{values}\n"));
+    let template = log.template(LogKind::Orders).unwrap();
+    let page = template.text();
+    assert!(page.len() < 20_000, "{}", page.len());
+    assert!(
+        page.contains("\"column_300\",\n#     .. and 99700 further columns, up to \"column_100000\"]\n"),
+        "{page}"
+    );
+    // Many columns of one usual name.
+    let users: Vec<String> = (0..5_000).map(|at| format!("{}user", "_".repeat(at % 99))).collect();
+    let columns = NamedColumns::of(LogKind::Orders, Some(&LogNames::of_columns(users, ',')));
+    assert_eq!((columns.person.name.as_str(), columns.person.others.len()), ("user", 8));
+    let log = WrittenLog::new("narrow", "one,two\nthree,four\n");
+    assert!(
+        log.template(LogKind::Orders).unwrap().text().contains("# header = [\"column_1\", \"column_2\"]\n")
+    );
+    // A header names all columns.
+    let numbers = |columns: usize| format!("{}\n", wide(columns, &|at| (at % 10).to_string()));
+    let log = WrittenLog::new("header", &numbers(2_000));
+    let (template, _) = log.job(LogKind::Orders);
+    assert!(template.text().contains("\"column_2000\",\n]\n") && template.text().len() < 1 << 16);
+    let refused =
+        WrittenLog::new("wider", &numbers(20_001)).template(LogKind::Orders).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "it has 20001 columns without a line that names them, and a job file names at most 20000"
+    );
+}
+
 /// The lines of a log of halls, cards, kinds, items, prices and local times, between tabs.
 fn halls(lines: usize) -> String {
     let line = |number: usize| {
