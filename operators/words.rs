@@ -1,6 +1,9 @@
 //! Words of a public text in an error message: the probable meaning of a misspelt one, and the list of the
 //! known ones.
 
+#[cfg(feature = "cli")]
+use std::borrow::Cow;
+
 /// Returns the known word that is nearest to the found one, if it is near: at most one slip in three letters.
 pub(crate) fn meant<'w>(found: &str, known: &[&'w str]) -> Option<&'w str> {
     let found: Vec<char> = found.to_lowercase().chars().take(65).collect();
@@ -20,6 +23,28 @@ pub(crate) fn quoted(found: &str) -> String {
     let cut: String = found.chars().take(40).collect();
     let more = if cut.len() < found.len() { ".." } else { "" };
     format!("\"{}{more}\"", cut.escape_debug())
+}
+
+/// Returns a text whose hidden characters are seen as `\u{1b}`: those that a terminal acts on, that a page may not contain, or that
+/// change the direction of the text around them. Two texts that differ in these alone look different.
+#[cfg(feature = "cli")]
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_hidden = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{fffe}' | '\u{ffff}' | '\u{200e}' | '\u{200f}')
+            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        match is_hidden(letter) {
+            true => shown.extend(letter.escape_unicode()),
+            false => shown.push(letter),
+        }
+    }
+    shown.into()
 }
 
 /// Formats a list as `a`, `a or b`, `a, b or c`.

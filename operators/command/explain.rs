@@ -33,9 +33,7 @@ impl ExplainArgs {
         let job = self.job.as_ref().map(Job::open).transpose()?;
         let (place, line) = self.read()?;
         let explained = Explanation::of(&line, job.as_ref());
-        let page = explained.map_err(|error| Refusal::new(format!("{place}{error}")))?.to_string();
-        // A line may come from anywhere, and a terminal obeys what a text in it commands.
-        Ok(page.replace(|letter: char| letter.is_control() && letter != '\n', "\u{fffd}"))
+        Ok(explained.map_err(|error| Refusal::new(format!("{place}{error}")))?.to_string())
     }
 
     /// Returns the line, and its place in a file for messages.

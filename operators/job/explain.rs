@@ -22,7 +22,7 @@ use crate::ledger::Name;
 use crate::mechanisms::queries::ReleasedAnswer;
 use crate::mechanisms::release_line::{CellLine, LineError, LineWindow, RefusedLine, ReleaseLine, Says};
 use crate::time::{Zone, ZoneRules, at, in_json, in_words};
-use crate::words::wrapped;
+use crate::words::{visible, wrapped};
 
 /// The width of a page, in characters.
 const WIDTH: usize = 100;
@@ -275,7 +275,9 @@ impl Explanation {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, text) in &self.parts {
-            write!(f, "{name:INDENT$}{}", wrapped(text, WIDTH, INDENT).trim_start_matches(' '))?;
+            // A line may come from anywhere, and a terminal obeys what a text in it commands.
+            let text = visible(text);
+            write!(f, "{name:INDENT$}{}", wrapped(&text, WIDTH, INDENT).trim_start_matches(' '))?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use jiff::{Span, Timestamp, ToSpan};
 
 use super::style::{DARK, FONTS, LIGHT, SHAPES, pictures};
 use crate::time::{Zone, known};
+use crate::words::visible;
 
 /// A drawing without its frame.
 #[derive(Clone, Debug, Default)]
@@ -104,9 +105,9 @@ pub(crate) fn px(place: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text escaped for HTML and SVG. Characters that a page may not contain, and those that change the direction
-/// of the text around them, become U+FFFD.
+/// Text escaped for HTML and SVG, with its hidden characters seen.
 pub(crate) fn escape(text: &str) -> String {
+    let text = visible(text);
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -115,15 +116,6 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            '\u{fffe}'
-            | '\u{ffff}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                escaped.push('\u{fffd}');
-            }
-            letter if letter.is_control() => escaped.push('\u{fffd}'),
             letter => escaped.push(letter),
         }
     }
@@ -145,12 +137,12 @@ pub(crate) fn short(text: &str, most: usize) -> String {
     kept + "…"
 }
 
-/// The name of a key on a page.
+/// The name of a key on a page, with its hidden characters seen: it is as wide as it is drawn.
 pub(crate) fn named(key: Option<&str>) -> String {
     match key {
         None => "all".to_owned(),
         Some("") => "(empty)".to_owned(),
-        Some(key) => key.to_owned(),
+        Some(key) => visible(key).into_owned(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Dates, escape, grouped, numbers, percent, said, short, times};
+use super::{Dates, escape, grouped, named, numbers, percent, said, short, times};
 use crate::time::{Zone, at};
 
 #[test]
@@ -20,7 +20,9 @@ fn numbers_and_texts_are_said_plainly() {
         (short("abcdef", 6), short("abcdefg", 6), short("日本語", 4)),
         ("abcdef".into(), "abcde…".into(), "日…".into())
     );
-    assert_eq!(escape("<a href='x'>&\n"), "&lt;a href=&#39;x&#39;&gt;&amp;\u{fffd}");
+    assert_eq!(escape("<a href='x'>&\n"), "&lt;a href=&#39;x&#39;&gt;&amp;\\u{a}");
+    assert_eq!(escape("a\u{202e}b"), "a\\u{202e}b");
+    assert_eq!([named(Some("a\u{1}")), named(Some("a\u{2}"))], ["a\\u{1}", "a\\u{2}"]);
     let span = |start: &str, end: &str| Dates::utc().spanned(at(start).ok(), at(end).ok());
     assert_eq!(span("2026-11-01", "2026-11-02"), "2026-11-01");
     assert_eq!(span("2024-02-01", "2024-03-01"), "February 2024");

@@ -41,10 +41,10 @@ fn a_text_of_a_line_is_no_command() {
     let text = fs::read_to_string(lines()).unwrap();
     let line = text.lines().next().unwrap();
     let (name, _) = line.split_once("\"release\":\"").unwrap().1.split_once('"').unwrap();
-    let forged = line.replace(&format!("\"release\":\"{name}\""), "\"release\":\"a\\u001b[31mb\"");
+    let forged = line.replace(&format!("\"release\":\"{name}\""), "\"release\":\"a\\u001b[31mb\\u0007\"");
     let (code, page, error) = discreet(&["explain", &forged]);
     assert_eq!(code, 0, "{error}");
-    assert!(page.contains("a\u{fffd}[31mb") && !page.contains('\u{1b}'), "{page}");
+    assert!(page.contains("a\\u{1b}[31mb\\u{7}\n") && !page.contains('\u{1b}'), "{page}");
 }
 
 // Refutes a line of standard input, or of a number, that is another one.

@@ -164,6 +164,26 @@ fn a_skipped_window_has_its_reason() {
     assert!(html.contains("was skipped: its time passed before the answer was ready."), "{html}");
 }
 
+// Refutes two keys that differ in characters that nobody sees, and look alike, in the table or in a picture.
+#[test]
+fn hidden_characters_of_keys_are_seen() {
+    let mut report = Report::new(heading(false));
+    let cell = |key, value: &str| Cell {
+        key: Some(key),
+        value: value.into(),
+        reach: ["0".into(), "9".into()],
+        exact: None,
+    };
+    let cells = [cell("k\u{1}", "3"), cell("k\u{2}", "4"), cell("k\u{202e}", "5")];
+    report.add(&line_of("a", months(1)[0], &cells, GAUSSIAN), None);
+    for page in [report.html(), report.svg()] {
+        assert!(!page.contains(['\u{1}', '\u{2}', '\u{202e}', '\u{fffd}']), "{page}");
+        for key in ["k\\u{1}", "k\\u{2}", "k\\u{202e}"] {
+            assert!(page.contains(&format!(">{key}<")), "{key}: {page}");
+        }
+    }
+}
+
 #[test]
 fn little_is_shown_as_little() {
     let empty = Report::new(heading(false));
