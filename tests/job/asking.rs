@@ -310,7 +310,13 @@ fn the_page_asks_in_a_browser() {
     let released = answers(&scene, "out.jsonl");
     let line = &released[&cells[0]];
     assert_eq!(cells[1], line["asked"].as_str().unwrap());
-    assert_eq!(cells[2].parse::<f64>().unwrap(), line["value"].as_f64().unwrap());
+    // The digits that the noise leaves; the interval is not made narrower.
+    let value = line["value"].as_f64().unwrap();
+    let [low, high] = [0, 1].map(|end| line["interval"][end].as_f64().unwrap());
+    let shown = cells[2].parse::<f64>().unwrap();
+    assert!(high - low > 20.0 && shown.fract() == 0.0 && (shown - value).abs() <= 0.5, "{cells:?} {line}");
+    let ends: Vec<f64> = cells[3].split(" to ").map(|end| end.parse().unwrap()).collect();
+    assert!(ends[0] <= low && high <= ends[1] && ends[1] - ends[0] < high - low + 2.0, "{cells:?} {line}");
     assert_eq!(cells[5], "2999 (1 used)");
     // The live page leads there.
     assert!(
