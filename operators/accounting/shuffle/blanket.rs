@@ -255,6 +255,11 @@ mod tests {
                 [0.0, 6.0, 12.0].map(|deviations| blanket.delta(people, epsilon, deviations));
             assert!(few >= many && usual >= many * (1.0 - 1e-10), "{few:e} {usual:e} {many:e}");
             assert!(usual <= many * (1.0 + 1e-4) + 1e-8, "{usual:e} {many:e}");
+            let (low, high) = around(people, 2.0 * blanket.gamma() * likeness, 0.0);
+            let is_left = |like: &f64| *like < low || *like > high;
+            let left = (0..=people as u64).map(|like| like as f64).filter(is_left);
+            let left: f64 = left.map(|like| mass(people, like, 2.0 * blanket.gamma() * likeness)).sum();
+            assert!(few >= left * local.exp(), "{few:e} {left:e}");
         }
     }
 
