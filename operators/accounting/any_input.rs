@@ -69,13 +69,20 @@ proptest! {
     }
 
     #[test]
-    fn shuffles_answer_or_refuse(people in 0u64..3_000, local in float(), a in float(), choices in 0u32..9) {
-        let randomizer = if choices == 0 { Randomizer::Any } else { Randomizer::Response { choices } };
+    fn shuffles_answer_or_refuse(people in 0u64..300, local in float(), a in float(), choices in 0u32..10) {
+        let randomizer = match choices {
+            0 => Randomizer::Any,
+            9 => Randomizer::Unary,
+            _ => Randomizer::Response { choices },
+        };
         if let Ok(shuffle) = Shuffle::new(people, local, randomizer) {
             probability(shuffle.delta(a));
             epsilon(shuffle.epsilon_closed(a));
             if let Ok(epsilon) = shuffle.epsilon(a) {
                 assert!((0.0..=local).contains(&epsilon));
+                if let Ok(Some(attained)) = shuffle.epsilon_attained(a) {
+                    assert!(attained <= epsilon);
+                }
             }
         }
     }

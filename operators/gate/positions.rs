@@ -54,7 +54,7 @@ pub struct ResumePositions {
     pub since: Time,
     /// The way in which the records before them were read.
     pub reading: InputReading,
-    /// The versions of releases that read the input, which [`version_digest`] makes.
+    /// The hashes of the versions of releases that read the input.
     pub releases: BTreeSet<Digest>,
     /// The positions of each part of the former run.
     pub parts: Vec<Positions>,
@@ -92,7 +92,7 @@ pub struct ResumeUpdate {
     pub since: Time,
     /// The way in which the records before them were read.
     pub reading: InputReading,
-    /// The versions of releases that read the input.
+    /// The hashes of the versions of releases that read the input.
     pub releases: BTreeSet<Digest>,
     /// The number of parts whose positions belong together.
     pub parts: usize,

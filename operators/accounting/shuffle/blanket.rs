@@ -39,11 +39,31 @@ impl Blanket {
         1.0 / (1.0 + self.local.exp_m1() * self.likeness)
     }
 
+    /// Returns the probability that a report is of the blanket and looks like one of the two inputs.
+    fn like_one(&self) -> f64 {
+        2.0 * self.gamma() * self.likeness
+    }
+
+    /// Returns the probability that a report looks like neither input, or is not of the blanket. It is computed by itself, for
+    /// where a report says nearly nothing the other probability is 1 but for a rounding.
+    fn unlike(&self) -> f64 {
+        let spread = self.local.exp_m1() * self.likeness;
+        (1.0 - 2.0 * self.likeness + spread) / (1.0 + spread)
+    }
+
+    /// Returns the probability that `like` of all reports look like one of the two inputs.
+    fn mass_of_like(&self, people: f64, like: f64) -> f64 {
+        match self.like_one() {
+            like_one if like_one <= 0.5 => mass(people, like, like_one),
+            _ => mass(people, people - like, self.unlike()),
+        }
+    }
+
     /// Returns delta at this epsilon for so large a number of people, but for rounding; `S` and `C` beyond this number of
     /// standard deviations count in full.
     pub(super) fn delta(&self, people: f64, epsilon: f64, deviations: f64) -> f64 {
-        let like_one = 2.0 * self.gamma() * self.likeness;
-        let neither = self.gamma() * (1.0 - 2.0 * self.likeness).max(0.0) / (1.0 - like_one);
+        let like_one = self.like_one();
+        let neither = self.gamma() * (1.0 - 2.0 * self.likeness).max(0.0) / self.unlike();
         let (low, high) = around(people, like_one, deviations);
         // Each of all reports adds E at most.
         let mut left = 0.0;
@@ -62,7 +82,7 @@ impl Blanket {
             let mut like = first;
             while like <= last {
                 if like > 0.0 {
-                    sum += mass(people, like, like_one) * self.given(like, epsilon, (&law, deviations));
+                    sum += self.mass_of_like(people, like) * self.given(like, epsilon, (&law, deviations));
                 }
                 like += 1.0;
             }
@@ -255,10 +275,10 @@ mod tests {
                 [0.0, 6.0, 12.0].map(|deviations| blanket.delta(people, epsilon, deviations));
             assert!(few >= many && usual >= many * (1.0 - 1e-10), "{few:e} {usual:e} {many:e}");
             assert!(usual <= many * (1.0 + 1e-4) + 1e-8, "{usual:e} {many:e}");
-            let (low, high) = around(people, 2.0 * blanket.gamma() * likeness, 0.0);
+            let (low, high) = around(people, blanket.like_one(), 0.0);
             let is_left = |like: &f64| *like < low || *like > high;
             let left = (0..=people as u64).map(|like| like as f64).filter(is_left);
-            let left: f64 = left.map(|like| mass(people, like, 2.0 * blanket.gamma() * likeness)).sum();
+            let left: f64 = left.map(|like| mass(people, like, blanket.like_one())).sum();
             assert!(few >= left * local.exp(), "{few:e} {left:e}");
         }
     }

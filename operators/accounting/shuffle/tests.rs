@@ -200,6 +200,13 @@ fn more_people_hide_better() {
     }
     let response = |choices| shuffle(10_000, 2.0, Randomizer::Response { choices }).epsilon(1e-6).unwrap();
     assert!(response(50) < response(3) && response(3) < response(2));
+    // Reports that say nearly nothing cost nearly nothing.
+    for local in [1e-3, 1e-9, 1e-15, 1e-17, 1e-300, f64::MIN_POSITIVE] {
+        for randomizer in [BINARY, Randomizer::Response { choices: 3 }, Randomizer::Unary] {
+            let cost = shuffle(100, local, randomizer).delta(0.0);
+            assert!(cost <= local.max(number::TINY) && cost > 0.0, "{local:e}: {cost:e}");
+        }
+    }
     assert_eq!(Shuffle::new(1, 1.0, BINARY).unwrap_err().field(), "people");
     assert_eq!(Shuffle::new(9, 1.0, Randomizer::Response { choices: 1 }).unwrap_err().field(), "choices");
 }

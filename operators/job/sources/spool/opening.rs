@@ -54,6 +54,10 @@ impl Spool {
                 {
                     Some(SpoolSegment::create(directory, last, previous.chain)?)
                 }
+                // A crash has torn the first one before the spool had an end, so nothing was acknowledged.
+                (None, _, None) if last == 1 && stored.is_empty() => {
+                    Some(SpoolSegment::create(directory, last, end::unlinked())?)
+                }
                 _ => None,
             };
             if segment.is_none() {

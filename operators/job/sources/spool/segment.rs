@@ -63,6 +63,11 @@ pub(super) struct StoredSegment {
 }
 
 impl StoredSegment {
+    /// Returns true if it has neither lines nor batches.
+    pub(super) fn is_empty(&self) -> bool {
+        self.length.unwrap_or(0) == 0 && self.records.is_empty()
+    }
+
     pub(super) fn read(directory: &Path, number: u64) -> io::Result<StoredSegment> {
         let found = |path: &Path| match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

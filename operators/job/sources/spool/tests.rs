@@ -32,6 +32,38 @@ fn text(place: &Place) -> String {
     all.iter().map(|number| fs::read_to_string(lines_path(&place.path("spool"), *number)).unwrap()).collect()
 }
 
+// Refutes a gap for a crash in the first moments of a spool, when nothing was acknowledged, and none where a hand has emptied one.
+#[test]
+fn a_spool_that_is_torn_before_its_end_begins_again() {
+    for is_hand in [false, true] {
+        for (length, is_end_there) in [(0, false), (7, false), (40, false), (40, true)] {
+            let place = Place::new("spool-torn");
+            let at = place.path("spool");
+            let spool = open(&place, BOUNDS);
+            let seen = is_hand.then(|| {
+                add(&spool, "one", b"a\n").unwrap();
+                spool.end()
+            });
+            drop(spool);
+            fs::write(lines_path(&at, 1), "").unwrap();
+            let head = fs::read(records_path(&at, 1)).unwrap();
+            fs::write(records_path(&at, 1), &head[..length]).unwrap();
+            let end = at.join(IDS).join("end");
+            if is_end_there {
+                fs::write(end, "").unwrap()
+            } else {
+                fs::remove_file(end).unwrap()
+            };
+            let spool = open(&place, BOUNDS);
+            assert_eq!((spool.first(), spool.end().segment), (1, 1), "{length}");
+            assert_eq!(spool.is_whole(1, seen.as_ref()).unwrap(), !is_hand, "{length}");
+            add(&spool, "two", b"b\n").unwrap();
+            drop(spool);
+            assert!(open(&place, BOUNDS).is_whole(1, None).unwrap());
+        }
+    }
+}
+
 // Refutes a batch that is written twice, an id that is forgotten with its process, one that stands for
 // other bytes, a last line that runs into the next batch, and a spool that two runs fill.
 #[test]
