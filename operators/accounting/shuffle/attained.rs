@@ -8,8 +8,9 @@ use super::binomial::mass;
 /// The number of pairs of counts over which the sum is taken: a tenth of a second of work.
 const MOST: f64 = 4e6;
 
-/// The standard deviations of a count within which it is summed: what is left out only lowers the bound.
-const REACH: f64 = 7.0;
+/// The mass of the counts that are left out, about, times e^epsilon: by that much a count may seem to be less likely for the
+/// second data set than it is.
+const LEFT: f64 = 1e-12;
 
 /// Returns the delta that randomised response among this number of choices has at this epsilon, rounded down; `None` where
 /// the sum is too long.
@@ -17,7 +18,7 @@ pub(super) fn delta((people, local): (f64, f64), choices: u32, epsilon: f64) -> 
     let (power, one) = (local.exp(), epsilon.exp());
     let rare = 1.0 / (power + f64::from(choices) - 1.0);
     let (true_one, others) = (power * rare, people - 1.0);
-    let (low, high) = around(others, rare);
+    let (low, high) = around(others, rare, epsilon);
     let length = high - low + 1.0;
     let positive = |first: f64, second: f64| (first - one * second).max(0.0);
     let sum = if choices == 2 {
@@ -66,9 +67,10 @@ pub(super) fn delta((people, local): (f64, f64), choices: u32, epsilon: f64) -> 
 }
 
 /// The counts that are summed.
-fn around(count: f64, probability: f64) -> (f64, f64) {
+fn around(count: f64, probability: f64, epsilon: f64) -> (f64, f64) {
     let mean = count * probability;
-    let reach = REACH * (mean * (1.0 - probability)).sqrt() + 20.0;
+    let deviations = (2.0 * (epsilon - LEFT.ln())).sqrt();
+    let reach = deviations * (mean * (1.0 - probability)).sqrt() + 20.0;
     ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(count))
 }
 
