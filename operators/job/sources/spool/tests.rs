@@ -62,6 +62,13 @@ fn a_spool_that_is_torn_before_its_end_begins_again() {
             assert!(open(&place, BOUNDS).is_whole(1, None).unwrap());
         }
     }
+    // What is there stays, and it is not known if it is all.
+    let place = Place::new("spool-torn");
+    add(&open(&place, BOUNDS), "one", b"a\n").unwrap();
+    fs::remove_file(place.path("spool").join(IDS).join("end")).unwrap();
+    let spool = open(&place, BOUNDS);
+    assert_eq!((text(&place).as_str(), spool.end().segment), ("a\n", 2));
+    assert!(!spool.is_whole(1, None).unwrap());
 }
 
 // Refutes a batch that is written twice, an id that is forgotten with its process, one that stands for
