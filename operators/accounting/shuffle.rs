@@ -28,8 +28,11 @@ use crate::invalid::{Invalid, InvalidKind};
 use binomial::{mass, tail};
 use blanket::Blanket;
 
-/// The most people over whom the exact sum is taken: a second or two of work.
+/// The most people over whom the sum over clones is taken: a second or two of work.
 const MOST: f64 = 1e7;
+
+/// The most people over whom the sum over a blanket is taken: some seconds of work.
+const MOST_OF_BLANKET: f64 = 2e6;
 
 /// The largest epsilon of a report by itself that is accepted: it is the truth but for one in half a billion.
 const LOCAL: f64 = 20.0;
@@ -82,15 +85,19 @@ impl Shuffle {
         }
     }
 
-    /// The probability that a report of any randomizer is a clone.
+    /// The probability that a report is a clone.
     fn clones(&self) -> f64 {
-        (-self.local).exp()
+        match self.randomizer {
+            Randomizer::Response { choices: 2 } => 2.0 / (self.local.exp() + 1.0),
+            _ => (-self.local).exp(),
+        }
     }
 
-    /// The blanket of the randomizer; `None` where its law is not known.
+    /// The blanket of the randomizer; `None` where its law is not known, and for two choices, whose blanket is the clones: their
+    /// sum is the shorter one.
     fn blanket(&self) -> Option<Blanket> {
         let likeness = match self.randomizer {
-            Randomizer::Any => return None,
+            Randomizer::Any | Randomizer::Response { choices: 2 } => return None,
             Randomizer::Response { choices } => 1.0 / f64::from(choices),
             Randomizer::Unary => 1.0 / (self.local.exp() + 1.0),
         };
@@ -121,8 +128,8 @@ impl Shuffle {
         Ok(low)
     }
 
-    /// The least delta at this epsilon that the exact sum proves, rounded up. Of more than ten million people
-    /// only this number is counted on, which is a bound, too.
+    /// The least delta at this epsilon that the exact sum proves, rounded up. Of more than ten million people, or two million
+    /// by a blanket, only this number is counted on, which is a bound, too.
     pub fn delta(&self, epsilon: f64) -> f64 {
         self.delta_within(epsilon, 12.0)
     }
@@ -133,10 +140,9 @@ impl Shuffle {
         if epsilon >= self.local {
             return 0.0;
         }
-        let people = self.people.min(MOST);
         let delta = match self.blanket() {
-            Some(blanket) => blanket.delta(people, epsilon, deviations),
-            None => self.by_clones(people, epsilon, deviations),
+            Some(blanket) => blanket.delta(self.people.min(MOST_OF_BLANKET), epsilon, deviations),
+            None => self.by_clones(self.people.min(MOST), epsilon, deviations),
         };
         probability_up(delta * (1.0 + 1e-10))
     }
