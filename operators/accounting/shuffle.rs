@@ -25,7 +25,7 @@ mod blanket;
 use super::number;
 use super::number::probability_up;
 use crate::invalid::{Invalid, InvalidKind};
-use binomial::{mass, tail};
+use binomial::{around, mass, tail};
 use blanket::Blanket;
 
 /// The most people over whom the sum over clones is taken: a second or two of work.
@@ -149,9 +149,7 @@ impl Shuffle {
 
     fn by_clones(&self, people: f64, epsilon: f64, deviations: f64) -> f64 {
         let (others, clones) = (people - 1.0, self.clones());
-        let mean = others * clones;
-        let reach = deviations * (mean * (1.0 - clones)).sqrt() + 40.0;
-        let (low, high) = ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(others));
+        let (low, high) = around(others, clones, deviations);
         let (mut delta, mut given_up) = (0.0, 0.0);
         if low > 0.0 {
             given_up += tail(others, low - 1.0, clones, -1.0);

@@ -38,12 +38,10 @@ impl Default for InputReading {
 }
 
 impl InputReading {
-    /// Returns this way of reading as it goes on from that of a former run.
-    #[must_use]
-    pub(crate) fn after(self, former: &InputReading) -> InputReading {
+    /// Returns the time since which the input is read in this way, or was in one that leaves out no more, after a former run.
+    pub(crate) fn since_after(&self, former: &InputReading) -> Time {
         let leaves_out_no_more = former.settings == self.settings && former.fields.is_subset(&self.fields);
-        let since = if leaves_out_no_more { former.since } else { former.since.max(self.since) };
-        InputReading { since, ..self }
+        if leaves_out_no_more { former.since } else { former.since.max(self.since) }
     }
 }
 
@@ -71,13 +69,13 @@ impl ResumePositions {
     /// One that goes on takes its windows as the former run has read them: what could not be read was lost to it then. One that is
     /// new, or was left out, begins with the present where the former run read in another way, or where windows of
     /// others are still to come: those decide the position, and nothing before them is lacking since now.
-    pub(crate) fn whole_since(&self, (name, version): (&Name, &Digest), reading: InputReading) -> Time {
+    pub(crate) fn whole_since(&self, (name, version): (&Name, &Digest), reading: &InputReading) -> Time {
         if self.releases.contains(&version_digest(name, version)) {
             return self.since;
         }
         let now = Some(reading.since).filter(|now| *now > Time::MIN);
         let since = self.since.min(now.unwrap_or(Time::MAX));
-        since.max(reading.after(&self.reading).since)
+        since.max(reading.since_after(&self.reading))
     }
 }
 
@@ -349,20 +347,20 @@ mod tests {
             // The clock is not known.
             (way("csv", &["price"], Time::MIN), 10),
         ] {
-            assert_eq!(present.clone().after(&former).since, since, "{present:?}");
+            assert_eq!(present.since_after(&former), since, "{present:?}");
             let positions = |since| ResumePositions {
                 since,
                 reading: former.clone(),
                 releases: BTreeSet::from([version_digest(&old, &version)]),
                 parts: Vec::new(),
             };
-            let whole = |at, name| positions(at).whole_since((name, &version), present.clone());
+            let whole = |at, name| positions(at).whole_since((name, &version), &present);
             assert_eq!([0, 30, 70].map(|at| whole(at, &old)), [0, 30, 70], "it goes on");
             assert_eq!(whole(0, &new), since);
             // What the others need next may be still to come.
             let now = if present.since == Time::MIN { 70 } else { present.since };
             assert_eq!(whole(70, &new), since.max(now.min(70)), "{present:?}");
-            let other = positions(0).whole_since((&old, &Digest::of(b"other")), present.clone());
+            let other = positions(0).whole_since((&old, &Digest::of(b"other")), &present);
             assert_eq!(other, since, "another version is new");
         }
     }

@@ -3,7 +3,7 @@
 //! Of two data sets that differ in one person, who has the first or the second choice, let everybody else have a third one; of
 //! two choices, the first. What is seen of them are the numbers of reports of these two choices, and their law is known.
 
-use super::binomial::mass;
+use super::binomial::{around, mass};
 
 /// The number of pairs of counts over which the sum is taken: a tenth of a second of work.
 const MOST: f64 = 4e6;
@@ -18,7 +18,7 @@ pub(super) fn delta((people, local): (f64, f64), choices: u32, epsilon: f64) -> 
     let (power, one) = (local.exp(), epsilon.exp());
     let rare = 1.0 / (power + f64::from(choices) - 1.0);
     let (true_one, others) = (power * rare, people - 1.0);
-    let (low, high) = around(others, rare, epsilon);
+    let (low, high) = around(others, rare, (2.0 * (epsilon - LEFT.ln())).sqrt());
     let length = high - low + 1.0;
     let positive = |first: f64, second: f64| (first - one * second).max(0.0);
     let sum = if choices == 2 {
@@ -64,14 +64,6 @@ pub(super) fn delta((people, local): (f64, f64), choices: u32, epsilon: f64) -> 
     };
     // The masses have an error of 1e-11, and the difference of two large ones is what counts.
     Some((sum[0].max(sum[1]) - 1e-10).max(0.0) * (1.0 - 1e-9))
-}
-
-/// The counts that are summed.
-fn around(count: f64, probability: f64, epsilon: f64) -> (f64, f64) {
-    let mean = count * probability;
-    let deviations = (2.0 * (epsilon - LEFT.ln())).sqrt();
-    let reach = deviations * (mean * (1.0 - probability)).sqrt() + 20.0;
-    ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(count))
 }
 
 /// The masses of these counts.

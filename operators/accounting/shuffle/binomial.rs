@@ -4,6 +4,13 @@
 //! parts cancel on paper: what is left is Stirling's error, below 1/12, and a deviance that is small where the
 //! mass is not.
 
+/// The numbers within this many standard deviations of the mean, and 40 more: the law of a rare event is no bell.
+pub(super) fn around(count: f64, probability: f64, deviations: f64) -> (f64, f64) {
+    let mean = count * probability;
+    let reach = deviations * (mean * (1.0 - probability)).sqrt() + 40.0;
+    ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(count))
+}
+
 /// `P[Bin(n, p) = k]` for `p` inside 0..1, within a relative 1e-11 for `n` up to 2^27 and `k` within 12
 /// standard deviations of the mean: what the rounding of the mean itself leaves.
 pub(super) fn mass(n: f64, k: f64, p: f64) -> f64 {

@@ -16,7 +16,7 @@
 //! `g A - l (S - A) - d C` where `g = E - e^epsilon`, `l = e^epsilon E - 1` and `d = e^epsilon - 1`. That is `(g + l)(x - (S -
 //! A))` with `x = (g S - d C) / (g + l)`, without a difference of large numbers where a report says nearly everything.
 
-use super::binomial::{mass, tail};
+use super::binomial::{around, mass, tail};
 
 /// The blanket of a randomizer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,13 +146,6 @@ impl NeitherLaw {
     }
 }
 
-/// The numbers within this many standard deviations of the mean of a binomial law.
-fn around(count: f64, probability: f64, deviations: f64) -> (f64, f64) {
-    let mean = count * probability;
-    let reach = deviations * (mean * (1.0 - probability)).sqrt() + 40.0;
-    ((mean - reach).floor().max(0.0), (mean + reach).ceil().min(count))
-}
-
 /// The sums of `P[A = j]`, and of `(count - j) P[A = j]`, over all `j` from one on, for `A ~ Bin(count, 1/2)`.
 struct TailSums {
     count: f64,
@@ -214,7 +207,7 @@ mod tests {
     use super::*;
 
     /// The sum by its definition: every number of reports of each kind.
-    pub(super) fn enumerated(people: usize, (local, likeness): (f64, f64), epsilon: f64) -> f64 {
+    fn enumerated(people: usize, (local, likeness): (f64, f64), epsilon: f64) -> f64 {
         let blanket = Blanket { local, likeness };
         let (gamma, power, one) = (blanket.gamma(), local.exp(), epsilon.exp());
         let chances = [gamma * likeness, gamma * likeness, gamma * (1.0 - 2.0 * likeness), 1.0 - gamma];

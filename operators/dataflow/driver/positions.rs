@@ -17,8 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::engine::{CapacityContainerBuilder, Exchange, InputHandle, Operator, Scope};
 use crate::gate::{InputReading, Positions, ResumePositions, ResumeUpdate, version_digest};
-use crate::ledger::Digest;
-use crate::ledger::Name;
+use crate::ledger::{Digest, Name};
 use crate::time::Time;
 
 /// A place that a source has reached.
@@ -198,20 +197,18 @@ impl InputPositions {
         }
         state.releases.insert(version_digest(name, version));
         state.needs.push(None);
-        let reading = || state.reading.clone();
-        let whole = state.former.as_ref().map(|former| former.whole_since((name, version), reading()));
+        let former = state.former.as_ref();
+        let whole = former.map(|former| former.whole_since((name, version), &state.reading));
         Ok((state.needs.len() - 1, whole))
     }
 
     /// Returns the positions from which the sources begin, empty for the start; they are then erased here.
     pub(crate) fn begin(&self) -> Vec<Positions> {
         let mut state = self.state.borrow_mut();
-        let (former, reading) = (state.former.take(), std::mem::take(&mut state.reading));
-        state.reading = match &former {
-            Some(former) => reading.after(&former.reading),
-            // The input is read from its start.
-            None => InputReading { since: Time::MIN, ..reading },
-        };
+        let former = state.former.take();
+        // Without positions the input is read from its start.
+        let since = former.as_ref().map_or(Time::MIN, |former| state.reading.since_after(&former.reading));
+        state.reading.since = since;
         let former = former.filter(|_| state.is_alone());
         former.map_or_else(Vec::new, |former| former.parts)
     }

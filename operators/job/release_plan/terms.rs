@@ -271,6 +271,11 @@ impl Job {
         self.terms_and_charge(offer).map(|(terms, _)| terms)
     }
 
+    /// Returns the digest by which the ledger knows a release's version.
+    pub(in crate::job) fn version_digest(&self, offer: &ReleasePlan) -> Result<Digest, Invalid> {
+        Ok(Digest::of_version(offer.version, self.terms(offer)?.digest()))
+    }
+
     /// Returns the terms of a release's version, and the charge of its windows.
     pub(in crate::job) fn terms_and_charge(
         &self,

@@ -177,7 +177,10 @@ impl Job {
             true => None,
             false => resume_positions(&mut ledger, &LedgerKey::open(key)?, &self.name)?,
         };
-        let reading = self.reading((&offers, &asks), SystemClock.now())?;
+        let resumed = match positions {
+            Some(positions) => Some((positions, self.reading((&offers, &asks), SystemClock.now())?)),
+            None => None,
+        };
         let mut asked: Vec<(Released, Charge)> = Vec::new();
         for offer in &offers {
             let schedule = &offer.schedule;
@@ -185,9 +188,9 @@ impl Job {
             let version = Digest::of_version(offer.version, terms.digest());
             // Windows before the newest one of this version are not drawn any more.
             let passed = settled.get(&(offer.name.clone(), version));
-            let whole = positions
+            let whole = resumed
                 .as_ref()
-                .map(|positions| positions.whole_since((&offer.name, &version), reading.clone()));
+                .map(|(positions, reading)| positions.whole_since((&offer.name, &version), reading));
             let first = schedule.resumed(passed.copied(), whole.unwrap_or(Time::MIN));
             let most = if schedule.is_bounded() { EXAMINED_WINDOWS * 10 } else { EXAMINED_WINDOWS };
             let last = schedule.count().min(first.saturating_add(most));

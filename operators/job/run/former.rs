@@ -22,10 +22,7 @@ pub(super) struct PresentVersions(Arc<HashSet<(Name, Digest)>>);
 
 impl PresentVersions {
     pub(super) fn of(job: &Job, (offers, asks): (&[ReleasePlan], &[AskPlan])) -> Result<Self, RunError> {
-        let version = |offer: &ReleasePlan| {
-            let (terms, _) = job.terms_and_charge(offer)?;
-            Ok((offer.name.clone(), Digest::of_version(offer.version, terms.digest())))
-        };
+        let version = |offer: &ReleasePlan| Ok((offer.name.clone(), job.version_digest(offer)?));
         let mut versions = offers.iter().map(version).collect::<Result<HashSet<_>, RunError>>()?;
         versions.extend(asks.iter().map(|ask| (ask.name.clone(), ask.version_digest())));
         Ok(PresentVersions(Arc::new(versions)))

@@ -186,6 +186,7 @@ impl Job {
             config,
             stop,
             pace: InputPace::Follow(clock),
+            input_reading,
             crew,
             outlet,
             reading: Some(reading),
@@ -194,8 +195,7 @@ impl Job {
         let span = (horizon.from, horizon.until);
         let survey = Arc::new(Survey::for_run(uses(self, &offers), span, warning));
         let (demo, at_end) = (None, false);
-        let run =
-            JobRun { job: self, offers, asks, horizon, input_reading, gate, demo, at_end, survey, notice };
+        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
         run.go(way).map(|(finished, _)| finished)
     }
 

@@ -163,8 +163,6 @@ struct JobRun<'j> {
     /// The bundles of answers, each with its questions.
     asks: Vec<(AskPlan, QuestionInput)>,
     horizon: Horizon,
-    /// The way in which a live run reads.
-    input_reading: InputReading,
     gate: Gate,
     demo: Option<Demo>,
     at_end: bool,
@@ -180,6 +178,8 @@ struct RunContext {
     config: Config,
     stop: Stop,
     pace: InputPace,
+    /// The way in which a live run reads.
+    input_reading: InputReading,
     crew: Crew,
     outlet: Outlet,
     reading: Option<Box<dyn FnOnce(Arc<Progress>) + Send>>,
@@ -202,8 +202,8 @@ impl JobRun<'_> {
     }
 
     fn go_with(self, way: RunContext, joined: Joined) -> Result<(Finished, Shown), RunError> {
-        let JobRun { job, offers, asks, horizon, input_reading, gate, demo, at_end, survey, notice } = self;
-        let RunContext { config, pace, crew, outlet, reading, ending, .. } = way;
+        let JobRun { job, offers, asks, horizon, gate, demo, at_end, survey, notice } = self;
+        let RunContext { config, pace, input_reading, crew, outlet, reading, ending, .. } = way;
         let plans: Vec<AskPlan> = asks.iter().map(|(ask, _)| ask.clone()).collect();
         let (groups, fields) = (group_releases(&offers), ReleaseFields::of(&offers, &plans));
         let secret = *gate.key().derive_for_ids(NAMES);

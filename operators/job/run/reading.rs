@@ -69,7 +69,7 @@ mod tests {
     /// The time since which a new release of the later file lacks no record, where the former run began at 10.
     fn whole(former: &str, later: &str) -> Time {
         let former = InputReading { since: 10, ..reading(former) };
-        reading(later).after(&former).since
+        reading(later).since_after(&former)
     }
 
     // Refutes an edit by which lines become readable that the former run left out, or records come at other times or of other

@@ -107,8 +107,8 @@ impl Job {
             FormerRows::of(self, (&offers, &plans), &gate)?.newest(usize::MAX, |row| former(&row.lines()))?;
         }
         let (uses, span) = (uses(self, &offers), (horizon.from, horizon.until));
-        let way =
-            |outlet| RunContext { config, stop, pace: InputPace::Bounded, crew, outlet, reading, ending };
+        let (pace, input_reading) = (InputPace::Bounded, InputReading::default());
+        let way = |outlet| RunContext { config, stop, pace, input_reading, crew, outlet, reading, ending };
         if !demo {
             let outlet = Outlet {
                 sink,
@@ -117,19 +117,7 @@ impl Job {
             };
             let survey = Arc::new(Survey::for_run(uses, span, warning));
             let (demo, at_end) = (None, true);
-            let input_reading = InputReading::default();
-            let run = JobRun {
-                job: self,
-                offers,
-                asks,
-                horizon,
-                input_reading,
-                gate,
-                demo,
-                at_end,
-                survey,
-                notice,
-            };
+            let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey, notice };
             return run.go(way(outlet)).map(|(finished, _)| finished);
         }
         let demo = Some(Demo::new(&offers, &plans, &gate));
@@ -150,19 +138,7 @@ impl Job {
                 .partial(crew.processes > 1),
         );
         let (at_end, counted) = (true, Arc::clone(&survey));
-        let input_reading = InputReading::default();
-        let run = JobRun {
-            job: self,
-            offers,
-            asks,
-            horizon,
-            input_reading,
-            gate,
-            demo,
-            at_end,
-            survey: counted,
-            notice,
-        };
+        let run = JobRun { job: self, offers, asks, horizon, gate, demo, at_end, survey: counted, notice };
         let ended = run.go(way(outlet));
         // Unreadable lines are reported first where they have ended the run; a source that was never read has
         // none.

@@ -3,7 +3,6 @@
 use super::*;
 use crate::accounting::Interval;
 use crate::gate::{ResumePositions, version_digest};
-use crate::ledger::Digest;
 use crate::time::{Span, in_utc};
 
 /// Returns the first line of a run that reads in this way.
@@ -56,9 +55,8 @@ fn resumed(
 ) -> Result<(Option<String>, Option<String>), RunError> {
     let (mut going_on, mut new, mut back) = (Vec::new(), Vec::new(), Vec::new());
     for offer in offers {
-        let (terms, _) = job.terms_and_charge(offer)?;
-        let version = Digest::of_version(offer.version, terms.digest());
-        let whole = positions.whole_since((&offer.name, &version), reading.clone());
+        let version = job.version_digest(offer)?;
+        let whole = positions.whole_since((&offer.name, &version), reading);
         let first = offer.schedule.resumed(gate.last_row(&offer.name, &version)?, whole);
         let window = window_of(offer, first);
         if positions.releases.contains(&version_digest(&offer.name, &version)) {
@@ -71,7 +69,7 @@ fn resumed(
         let known = if gate.has_opened(&offer.name, offer.version) { &mut back } else { &mut new };
         known.push(named);
     }
-    let is_read_anew = reading.clone().after(&positions.reading).since > positions.reading.since;
+    let is_read_anew = reading.since_after(&positions.reading) > positions.reading.since;
     let why = if is_read_anew { ", for the former file read the input in another way" } else { "" };
     let named = |what: &str, releases: Vec<String>| {
         (!releases.is_empty()).then(|| format!("{what} is {}", releases.join(", ")))

@@ -93,8 +93,7 @@ impl Job {
                 // The one window of everything ends wherever `until` does.
                 None => has_none |= release.every != Every::All,
             }
-            let terms = self.terms_and_charge(offer).ok();
-            let version = terms.map(|(terms, _)| Digest::of_version(offer.version, terms.digest()));
+            let version = self.version_digest(offer).ok();
             let passed = version.and_then(|version| settled.get(&(offer.name.clone(), version)));
             let first = open.max(passed.map_or(0, |end| schedule.first_ending_after(*end)));
             windows += schedule.count().saturating_sub(first);

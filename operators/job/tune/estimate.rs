@@ -24,7 +24,7 @@ use crate::job::release_plan::ReleasePlan;
 use crate::job::run::rounded_down;
 use crate::job::unfit::UnfitJob;
 use crate::job::{BudgetLeft, OperatorNotice, Replay, RunObserver, Warn};
-use crate::ledger::{Digest, Name, ReleaseId};
+use crate::ledger::{Name, ReleaseId};
 use crate::mechanisms::release_line::{ReleaseLine, Says};
 use releases::{ValuesToEstimate, values_to_estimate};
 use words::EstimateWords;
@@ -383,12 +383,11 @@ impl LogEstimate<'_> {
         (at, offer): (usize, &ReleasePlan),
         text: &str,
     ) -> Result<Vec<ReleasedQuantile>, EstimateError> {
-        let (terms, _) = self.job.terms_and_charge(offer).map_err(RunError::from)?;
         let window = offer.schedule.window(0).ok_or_else(|| UnfitJob::new("job.until", "found no window"))?;
         let release = ReleaseId {
             account: self.job.privacy.account.clone(),
             job: self.job.name.clone(),
-            version: Digest::of_version(offer.version, terms.digest()),
+            version: self.job.version_digest(offer).map_err(RunError::from)?,
             name: offer.name.clone(),
             window,
             part: None,
