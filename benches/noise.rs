@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use discreet::noise::{DiscreteGaussian, DiscreteLaplace, NoiseDistribution, NoiseSource};
+use discreet::noise::{DiscreteGaussian, DiscreteLaplace, NoiseDistribution, NoiseSource, RoundedGaussian};
 use rand_distr::{Distribution, Normal, StandardUniform};
 
 const SCALES: [u32; 8] = [1, 2, 5, 50, 127, 1000, 1 << 16, 1 << 20];
@@ -33,8 +33,7 @@ fn main() {
     ];
     let mut builds = Vec::new();
     for scale in SCALES {
-        let (laplace, gaussian) = laws(scale);
-        for (name, law) in [("laplace", laplace), ("gaussian", gaussian)] {
+        for (name, law) in laws(scale) {
             let mut fill = filling(law);
             let start = Instant::now();
             fill(1);
@@ -57,11 +56,17 @@ fn main() {
 
     let worst =
         |law: &str| SCALES.map(|scale| time(&format!("{law} {scale}"))).into_iter().fold(0.0, f64::max);
-    let (laplace, gaussian) = (worst("laplace"), worst("gaussian"));
+    let (laplace, gaussian, rounded) = (worst("laplace"), worst("gaussian"), worst("rounded"));
     println!("ratio noise.laplace_over_word {:.3}", laplace / time("chacha20 word"));
     println!("ratio noise.gaussian_over_word {:.3}", gaussian / time("chacha20 word"));
     println!("ratio noise.laplace_over_normal {:.3}", laplace / time("rand_distr normal"));
     println!("ratio noise.gaussian_over_normal {:.3}", gaussian / time("rand_distr normal"));
+    println!("ratio noise.rounded_over_normal {:.3}", rounded / time("rand_distr normal"));
+    let over_discrete = |scale| time(&format!("rounded {scale}")) / time(&format!("gaussian {scale}"));
+    println!(
+        "ratio noise.rounded_over_gaussian {:.3}",
+        SCALES.map(over_discrete).into_iter().fold(0.0, f64::max)
+    );
     println!("ratio noise.laplace_over_inverse {:.3}", laplace / time("inverse-cdf laplace"));
 
     match opendp() {
@@ -99,11 +104,13 @@ fn measure(subjects: &mut [(String, Subject)]) -> Vec<f64> {
     best
 }
 
-fn laws(scale: u32) -> (Box<dyn NoiseDistribution>, Box<dyn NoiseDistribution>) {
-    let within = "a scale within the limits";
-    let laplace = DiscreteLaplace::new(f64::from(scale)).expect(within);
-    let gaussian = DiscreteGaussian::with_sigma(f64::from(scale)).expect(within);
-    (Box::new(laplace), Box::new(gaussian))
+fn laws(scale: u32) -> [(&'static str, Box<dyn NoiseDistribution>); 3] {
+    let (scale, within) = (f64::from(scale), "a scale within the limits");
+    [
+        ("laplace", Box::new(DiscreteLaplace::new(scale).expect(within))),
+        ("gaussian", Box::new(DiscreteGaussian::with_sigma(scale).expect(within))),
+        ("rounded", Box::new(RoundedGaussian::with_sigma(scale).expect(within))),
+    ]
 }
 
 fn filling(law: Box<dyn NoiseDistribution>) -> Subject {

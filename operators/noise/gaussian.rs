@@ -60,7 +60,7 @@ impl DiscreteGaussian {
     }
 
     fn table(&self) -> &InversionTable<Quadratic> {
-        self.table.get_or_init(|| InversionTable::new(Quadratic { variance: self.variance }))
+        self.table.get_or_init(|| InversionTable::new(Quadratic { variance: self.variance, finer: 0 }))
     }
 }
 
@@ -85,38 +85,42 @@ impl ExactLaw for DiscreteGaussian {
     }
 }
 
-/// `q(m) = m^2 / (2 variance)`.
-struct Quadratic {
-    variance: Ratio,
+/// `q(m) = (m 2^-finer)^2 / (2 variance)`.
+pub(super) struct Quadratic {
+    pub(super) variance: Ratio,
+    pub(super) finer: u32,
 }
 
 impl Quadratic {
-    /// Returns `a b / (c variance)`.
-    fn over_variance(&self, a: u64, b: u64, c: u128) -> Fraction {
-        Fraction::product(&[a.into(), b.into(), self.variance.denominator()], &[c, self.variance.numerator()])
+    /// Returns `a b / (c variance)`, in units of `2^-finer`.
+    pub(super) fn over_variance(&self, a: u128, b: u128, c: u128) -> Fraction {
+        let unit = c << (2 * self.finer);
+        Fraction::product(&[a, b, self.variance.denominator()], &[unit, self.variance.numerator()])
     }
 }
 
 impl ConvexDecay for Quadratic {
     fn reach(&self) -> u64 {
-        let variance = self.variance.numerator() / self.variance.denominator();
+        let unit = 1 << (2 * self.finer);
+        let variance =
+            Fraction::product(&[self.variance.numerator(), unit], &[self.variance.denominator()]).floor();
         variance.isqrt() as u64 + 1
     }
 
     fn rise(&self, from: u64, to: u64) -> Fraction {
-        self.over_variance(to - from, to + from, 2)
+        self.over_variance((to - from).into(), (to + from).into(), 2)
     }
 
     fn curvature(&self, width: u64) -> Fraction {
-        self.over_variance(width, width, 1)
+        self.over_variance(width.into(), width.into(), 1)
     }
 
     fn slope(&self, at: u64) -> Fraction {
-        self.over_variance(at, 1, 1)
+        self.over_variance(at.into(), 1, 1)
     }
 
     fn residual(&self, j: u64) -> Fraction {
-        self.over_variance(j, j, 2)
+        self.over_variance(j.into(), j.into(), 2)
     }
 }
 
@@ -126,6 +130,9 @@ mod tests {
 
     #[test]
     fn the_law_is_what_its_table_takes_for_granted() {
-        crate::noise::inversion::tests::assert_consistent(&Quadratic { variance: Ratio::new(7, 3).unwrap() });
+        for finer in [0, 3] {
+            let law = Quadratic { variance: Ratio::new(7, 3).unwrap(), finer };
+            crate::noise::inversion::tests::assert_consistent(&law);
+        }
     }
 }

@@ -27,9 +27,15 @@ use super::source::NoiseSource;
 use super::{ExactLaw, NoiseDistribution};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// A symmetric distribution on the integers: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with
-/// `q(0) = 0` and a constant second difference.
+/// A symmetric distribution: `P(z)` proportional to `exp(-q(|z|))`, `q` convex with `q(0) = 0` and a constant
+/// second difference.
+///
+/// It is a distribution on the integers, where a magnitude is a point; or on the real numbers, where a
+/// magnitude `m` is the cell of all places from `m` to `m + 1`.
 pub(super) trait ConvexDecay {
+    /// The length of a magnitude: 0 for a point, 1 for a cell.
+    const LENGTH: u64 = 0;
+
     /// An integer near the scale, at least 1, from which the block width is chosen.
     fn reach(&self) -> u64;
 
@@ -45,6 +51,31 @@ pub(super) trait ConvexDecay {
     /// The part of `q(at + j) - q(at)` that the slope leaves over, at distance `j` from the start of the
     /// tail; it does not depend on where the tail starts.
     fn residual(&self, j: u64) -> Fraction;
+
+    /// Draws the coin of probability `exp(-(q(x) - q(start)))` for a place `x` of `magnitude`, given that a
+    /// uniform number fell below `bound / whole`, which is at least the exponent. Given that, it falls below
+    /// the exponent, as the coin's first trial demands, with probability exponent over bound.
+    fn accept<B: FairBits + ?Sized>(
+        &self,
+        start: u64,
+        magnitude: u64,
+        [bound, whole]: [u128; 2],
+        noise: &mut B,
+    ) -> bool {
+        let exponent = self.rise(start, magnitude);
+        !noise.flip(&exponent.times(whole, bound)) || noise.flip_exp_after_first_trial(&exponent)
+    }
+
+    /// Draws the coin of probability `exp(-(q(x) - q(start) - slope j))` for a place `x` of `start + j`.
+    fn accept_behind<B: FairBits + ?Sized>(&self, _start: u64, j: u64, noise: &mut B) -> bool {
+        noise.flip_exp(&self.residual(j))
+    }
+
+    /// The integer that a magnitude is released as, but for its sign.
+    #[inline]
+    fn released(&self, magnitude: u64) -> u64 {
+        magnitude
+    }
 }
 
 /// The number of reaches that the blocks of a distribution cover; beyond is the tail, exact as well but
@@ -96,7 +127,7 @@ impl<D: ConvexDecay> InversionTable<D> {
         let width = 1u64 << shift;
         let bound = |block: usize| {
             let start = block as u64 * width;
-            let bound = law.rise(start, start + width - 1).times(1 << uniform_bits, 1).ceiling();
+            let bound = law.rise(start, start + width - 1 + D::LENGTH).times(1 << uniform_bits, 1).ceiling();
             u32::try_from(bound).expect("blocks are so narrow that q rises by less than 1 inside")
         };
         let bounds = (0..blocks).map(bound).collect();
@@ -121,7 +152,7 @@ impl<D: ConvexDecay> InversionTable<D> {
             let negative = lower & 1 == 1;
             let Some(&bound) = self.bounds.get(block) else {
                 if let Some(magnitude) = self.tail(noise) {
-                    return signed(magnitude, negative);
+                    return self.signed(magnitude, negative);
                 }
                 continue;
             };
@@ -135,11 +166,14 @@ impl<D: ConvexDecay> InversionTable<D> {
             if uniform < bound && !self.accept(start, magnitude, bound, noise) {
                 continue;
             }
-            // Zero must not be drawn as both +0 and -0. A block of zero alone has half the weight instead.
-            if self.shift > 0 && magnitude == 0 && negative {
+            // The point zero must not be drawn as both +0 and -0. A block of zero alone has half the weight
+            // instead. The cells of +0 and -0 lie side by side.
+            // It is asked in one comparison: a branch on the sign would be mispredicted half of the time.
+            let is_point = D::LENGTH == 0 && self.shift > 0;
+            if is_point && magnitude << 1 | u64::from(!negative) == 0 {
                 continue;
             }
-            return signed(magnitude, negative);
+            return self.signed(magnitude, negative);
         }
     }
 
@@ -196,14 +230,10 @@ impl<D: ConvexDecay> InversionTable<D> {
         }
     }
 
-    /// Draws the full coin for a place that its block's bound did not accept. Given that the uniform number
-    /// fell below the bound, it falls below the exponent, as the coin's first trial demands, with probability
-    /// exponent over bound.
+    /// Draws the full coin for a place that its block's bound did not accept.
     #[cold]
     fn accept<B: FairBits + ?Sized>(&self, start: u64, magnitude: u64, bound: u32, noise: &mut B) -> bool {
-        let exponent = self.law.rise(start, magnitude);
-        let first_trial = exponent.times(1 << self.uniform_bits, u128::from(bound));
-        !noise.flip(&first_trial) || noise.flip_exp_after_first_trial(&exponent)
+        self.law.accept(start, magnitude, [bound.into(), 1 << self.uniform_bits], noise)
     }
 
     /// Draws a magnitude behind the last block; `None` demands a new draw.
@@ -211,7 +241,18 @@ impl<D: ConvexDecay> InversionTable<D> {
     fn tail<B: FairBits + ?Sized>(&self, noise: &mut B) -> Option<u64> {
         let start = (self.edges.len() as u64) << self.shift;
         let j = noise.geometric(&self.law.slope(start));
-        noise.flip_exp(&self.law.residual(j)).then(|| start.saturating_add(j))
+        // One past 63 bits would need `exp(-2^11)` to happen at the largest scale there is.
+        let magnitude = start.saturating_add(j).min(i64::MAX as u64);
+        self.law.accept_behind(start, j, noise).then_some(magnitude)
+    }
+
+    /// Returns the integer of a magnitude, with its sign.
+    #[inline]
+    fn signed(&self, magnitude: u64, negative: bool) -> i64 {
+        let magnitude = self.law.released(magnitude) as i64;
+        // Without a branch: half of all signs would be mispredicted, at several nanoseconds each.
+        let sign = -i64::from(negative);
+        (magnitude ^ sign) - sign
     }
 }
 
@@ -219,16 +260,6 @@ impl<D> fmt::Debug for InversionTable<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({} blocks of 2^{})", self.edges.len(), self.shift)
     }
-}
-
-/// Returns the magnitude with its sign. One past 63 bits would need `exp(-2^11)` to happen at the largest
-/// scale there is.
-#[inline]
-fn signed(magnitude: u64, negative: bool) -> i64 {
-    let magnitude = i64::try_from(magnitude).unwrap_or(i64::MAX);
-    // Without a branch: half of all signs would be mispredicted, at several nanoseconds each.
-    let sign = -i64::from(negative);
-    (magnitude ^ sign) - sign
 }
 
 /// Computes the probability of the first `1, 2, .., blocks` blocks: 32 bits and `words` words behind the
@@ -247,8 +278,8 @@ fn boundaries(law: &impl ConvexDecay, shift: u32, blocks: usize, words: usize) -
     }
 }
 
-fn boundaries_within(
-    law: &impl ConvexDecay,
+fn boundaries_within<D: ConvexDecay>(
+    law: &D,
     shift: u32,
     blocks: usize,
     wanted: usize,
@@ -261,14 +292,16 @@ fn boundaries_within(
     let mut sum = Enclosure::zero(bits);
     let mut sums = Vec::with_capacity(blocks);
     for block in 0..blocks {
-        // Both signs, except for a block that holds zero alone.
-        let copies = if width == 1 && block == 0 { 1 } else { 2 * width };
+        // Both signs, except for a block that holds the point zero alone.
+        let is_alone = width == 1 && block == 0;
+        let copies = if D::LENGTH == 0 && is_alone { 1 } else { 2 * width };
         sum = sum.plus(&weight.times_integer(copies));
         sums.push(sum.clone());
         weight = weight.times(&fall);
         fall = fall.times(&bend);
     }
     let slope = law.slope(blocks as u64 * width);
+    // A cell behind the last block is proposed by the weight of its start.
     let tail = weight.times_integer(2).over(&Enclosure::exp_minus(&slope, bits).complement())?;
     let total = sum.plus(&tail);
     sums.iter().map(|sum| sum.over(&total)?.leading_bits(wanted)).collect()

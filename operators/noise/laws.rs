@@ -7,6 +7,8 @@ use super::{
     Ratio, Weights,
 };
 
+mod rounded;
+
 const DRAWS: usize = 2_000_000;
 
 /// The number of draws where nothing is to be refuted.

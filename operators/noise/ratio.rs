@@ -208,6 +208,14 @@ impl Fraction {
         }
     }
 
+    /// Returns the largest integer at or below this fraction, or that of 128 bits.
+    pub(crate) fn floor(&self) -> u128 {
+        match self {
+            Fraction::Small(a, b) => a / b,
+            Fraction::Large(a, b) => u128::try_from(&(a / b)).unwrap_or(u128::MAX),
+        }
+    }
+
     /// Returns the least integer at or above this fraction.
     pub(crate) fn ceiling(&self) -> UBig {
         let (numerator, denominator) = self.parts();
@@ -301,5 +309,13 @@ mod fraction_tests {
         assert_eq!(Fraction::product(&[7], &[2]).ceiling(), UBig::from(4u8));
         assert_eq!(Fraction::product(&[8], &[2]).ceiling(), UBig::from(4u8));
         assert_eq!(Fraction::ZERO.ceiling(), UBig::ZERO);
+    }
+
+    #[test]
+    fn floors_round_down_in_both_widths() {
+        assert_eq!(Fraction::product(&[7], &[2]).floor(), 3);
+        assert_eq!(Fraction::product(&[8], &[2]).floor(), 4);
+        assert_eq!(Fraction::product(&[u128::MAX, 7], &[u128::MAX, 2]).floor(), 3);
+        assert_eq!(Fraction::product(&[u128::MAX, 7], &[2]).floor(), u128::MAX);
     }
 }

@@ -40,7 +40,8 @@ use rand::rand_core::{TryCryptoRng, TryRng};
 use super::coins::FairBits;
 use super::source::NoiseSource;
 use super::{
-    BoundedDistribution, DiscreteGaussian, DiscreteLaplace, ExactLaw, Geometric, Polynomial, Weights,
+    BoundedDistribution, DiscreteGaussian, DiscreteLaplace, ExactLaw, Geometric, Polynomial, RoundedGaussian,
+    Weights,
 };
 
 /// The bits of a generator.
@@ -71,7 +72,7 @@ macro_rules! simulated {
     )*};
 }
 
-simulated!(BoundedDistribution, DiscreteGaussian, DiscreteLaplace, Geometric, Polynomial);
+simulated!(BoundedDistribution, DiscreteGaussian, DiscreteLaplace, Geometric, Polynomial, RoundedGaussian);
 
 impl Distribution<usize> for Weights {
     fn sample<R: Rng + ?Sized>(&self, generator: &mut R) -> usize {
@@ -126,6 +127,7 @@ mod tests {
         }
         assert_alike(&DiscreteLaplace::new(Ratio::new(7, 3).unwrap()).unwrap());
         assert_alike(&DiscreteGaussian::new(1e9).unwrap());
+        assert_alike(&RoundedGaussian::new(0.3).unwrap());
         assert_alike(&Geometric::new(0.3).unwrap());
         assert_alike(&Polynomial::new(40, 12).unwrap());
         assert_alike(&BoundedDistribution::new(vec![5, 3, 1]).unwrap());

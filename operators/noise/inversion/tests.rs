@@ -147,10 +147,29 @@ pub(in crate::noise) fn assert_consistent(law: &impl ConvexDecay) {
     }
 }
 
+/// Returns the block width of a table, and its boundaries.
+pub(in crate::noise) fn boundaries_of<D: ConvexDecay>(table: &InversionTable<D>) -> (u64, Vec<f64>) {
+    let held = |(&edge, rest): (&u32, &[u64; REST])| {
+        f64::from(edge) / 2f64.powi(32) + rest[0] as f64 / 2f64.powi(96)
+    };
+    (1 << table.shift, table.edges.iter().zip(&table.rests).map(held).collect())
+}
+
+/// Asserts that no place of a block has a larger exponent than its bound, where its last magnitude has this
+/// length.
+pub(in crate::noise) fn assert_bounded<D: ConvexDecay>(table: &InversionTable<D>, length: u64) {
+    for (block, &bound) in (0u64..).zip(&table.bounds) {
+        let (start, next) = (block << table.shift, (block + 1) << table.shift);
+        let most = table.law.rise(start, next - 1 + length).times(1 << table.uniform_bits, 1);
+        assert_eq!(most.ceiling(), UBig::from(bound), "block {block}");
+    }
+}
+
 #[test]
 fn a_word_is_cut_into_a_sign_a_place_and_a_uniform_number_that_share_no_bit() {
     let table = InversionTable::new(Exponential { scale: 512 });
     assert_eq!((table.shift, table.uniform_bits), (3, 28));
+    assert_bounded(&table, 0);
     let first = (1u64 << 31) + 12_345;
     let block = table.block(first as u32, &mut NoiseSource::fixed([]));
     let bound = u64::from(table.bounds[block]);
