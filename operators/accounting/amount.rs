@@ -6,7 +6,7 @@
 //! | (epsilon, delta) | both sums (basic composition) | mechanisms known only by such a pair |
 //! | zCDP (rho, delta, omega) | sums of rho and delta, least omega | **the ledger's own**: Gaussian noise and nearly all else |
 //! | Rényi curve | sum at each of [`ORDERS`] | mechanisms far from both |
-//! | Gaussian mu | sum of squares | Gaussian noise alone, where every digit counts; continuous |
+//! | Gaussian (mu^2 / 2, delta) | sums of both | Gaussian noise above all: [`gdp`](super::gdp) |
 //!
 //! Amounts of different currencies are never added; [`PrivacyCost::in_currency_of`] turns
 //! one into another first where a theorem allows it. Every amount is rounded up when it is made.
@@ -14,6 +14,7 @@
 use std::fmt;
 
 use super::convert;
+use super::gdp;
 use super::number;
 use super::renyi;
 use super::renyi::{ORDERS, Omega};
@@ -46,10 +47,13 @@ pub enum PrivacyCost {
     },
     /// The divergence at each of [`ORDERS`].
     Renyi(Box<[BudgetUnits; ORDERS.len()]>),
-    /// As little as Gaussian noise of this `mu` (sensitivity over sigma), continuous.
+    /// Gaussian differential privacy: but for `delta`, no easier to tell apart than two normal distributions
+    /// of deviation 1 whose means are `mu` apart.
     Gaussian {
-        /// The square of mu, which is what adds up.
-        mu_squared: BudgetUnits,
+        /// Half the square of mu, which is the rho of zCDP that it proves.
+        rho: BudgetUnits,
+        /// The probability set aside.
+        delta: BudgetUnits,
     },
 }
 
@@ -119,13 +123,32 @@ impl PrivacyCost {
         Ok(PrivacyCost::Renyi(values))
     }
 
-    /// Gaussian noise of standard deviation `sensitivity / mu`.
+    /// Gaussian noise of standard deviation `sensitivity / mu`: continuous, or rounded to whole numbers.
     ///
     /// # Errors
     /// Names `mu` unless it is above 0 and at most 500.
     pub fn gaussian(mu: f64) -> Result<PrivacyCost, Invalid> {
         let mu = BudgetUnits::at_least_float("mu", number::epsilon("mu", mu)?)?;
-        Ok(PrivacyCost::Gaussian { mu_squared: mu.squared("mu")? })
+        Ok(PrivacyCost::Gaussian { rho: half(mu.squared("mu")?), delta: BudgetUnits::ZERO })
+    }
+
+    /// Returns rho and delta of a cost in zCDP or in Gaussian differential privacy.
+    pub fn rho_and_delta(&self) -> Option<(BudgetUnits, BudgetUnits)> {
+        match self {
+            PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
+                Some((*rho, *delta))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns a cost of this rho and delta, of every order, in the same one of the two currencies that have
+    /// both; in zCDP for any other.
+    pub(crate) fn alike(&self, rho: BudgetUnits, delta: BudgetUnits) -> PrivacyCost {
+        match self {
+            PrivacyCost::Gaussian { .. } => PrivacyCost::Gaussian { rho, delta },
+            _ => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
+        }
     }
 
     /// This much and `other`, by the currency's own composition.
@@ -185,11 +208,10 @@ impl PrivacyCost {
             PrivacyCost::Approximate { epsilon, delta } => {
                 vec![("epsilon", epsilon.to_float_up()), ("delta", delta.to_float_up())]
             }
-            PrivacyCost::Zcdp { rho, delta, .. } => {
+            PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
                 vec![("rho", rho.to_float_up()), ("delta", delta.to_float_up())]
             }
             PrivacyCost::Renyi(_) => Vec::new(),
-            PrivacyCost::Gaussian { mu_squared } => vec![("mu_squared", mu_squared.to_float_up())],
         }
     }
 
@@ -214,13 +236,15 @@ impl PrivacyCost {
                 PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, delta: BudgetUnits::ZERO, omega: *omega }
             }
             PrivacyCost::Renyi(_) => PrivacyCost::Renyi(Box::new([BudgetUnits::ZERO; ORDERS.len()])),
-            PrivacyCost::Gaussian { .. } => PrivacyCost::Gaussian { mu_squared: BudgetUnits::ZERO },
+            PrivacyCost::Gaussian { .. } => {
+                PrivacyCost::Gaussian { rho: BudgetUnits::ZERO, delta: BudgetUnits::ZERO }
+            }
         }
     }
 
     /// The same cost, expressed in the currency of `target`: pure and (epsilon, delta) costs become zCDP by
-    /// `epsilon tanh(epsilon / 2)`, Gaussian ones by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi
-    /// curves.
+    /// `epsilon tanh(epsilon / 2)` and Gaussian by [`gdp::mu_of_pure`](super::gdp::mu_of_pure), Gaussian ones
+    /// zCDP by `mu^2 / 2`; pure, Gaussian and zCDP costs have Rényi curves.
     ///
     /// # Errors
     /// [`InvalidKind::Mixed`] where no theorem leads from one to the other, or only at a loss that is better
@@ -236,17 +260,25 @@ impl PrivacyCost {
             (PrivacyCost::Approximate { epsilon, delta }, PrivacyCost::Zcdp { .. }) => {
                 pure_as_zcdp(*epsilon, *delta)
             }
-            (PrivacyCost::Gaussian { mu_squared }, PrivacyCost::Zcdp { .. }) => Ok(PrivacyCost::Zcdp {
-                rho: half(*mu_squared),
-                delta: BudgetUnits::ZERO,
-                omega: Omega::EVERY,
-            }),
+            (PrivacyCost::Gaussian { rho, delta }, PrivacyCost::Zcdp { .. }) => {
+                Ok(PrivacyCost::Zcdp { rho: *rho, delta: *delta, omega: Omega::EVERY })
+            }
+            (PrivacyCost::Pure { epsilon }, PrivacyCost::Gaussian { .. }) => {
+                pure_as_gaussian(*epsilon, BudgetUnits::ZERO)
+            }
+            (PrivacyCost::Approximate { epsilon, delta }, PrivacyCost::Gaussian { .. }) => {
+                pure_as_gaussian(*epsilon, *delta)
+            }
+            (PrivacyCost::Zcdp { .. }, PrivacyCost::Gaussian { .. }) => {
+                let remedy = "a cost in Gaussian mu or pure epsilon, for rho alone bounds no mu; or an account in zCDP";
+                Err(Invalid::new("currency", InvalidKind::Mixed, remedy))
+            }
             (PrivacyCost::Pure { epsilon }, PrivacyCost::Renyi(_)) => {
                 let epsilon = epsilon.to_float_up();
                 PrivacyCost::renyi(|order| renyi::pure(epsilon, order))
             }
-            (PrivacyCost::Gaussian { mu_squared }, PrivacyCost::Renyi(_)) => {
-                curve_of(half(*mu_squared), Omega::EVERY)
+            (PrivacyCost::Gaussian { rho, delta: BudgetUnits::ZERO }, PrivacyCost::Renyi(_)) => {
+                curve_of(*rho, Omega::EVERY)
             }
             (PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega }, PrivacyCost::Renyi(_)) => {
                 curve_of(*rho, *omega)
@@ -271,19 +303,21 @@ impl PrivacyCost {
                 let left = (delta - spent.to_float_up()).next_down();
                 convert::epsilon_of_renyi(|order| rho * order, omega.to_float(), left)
             }
-            PrivacyCost::Approximate { .. } | PrivacyCost::Zcdp { .. } => Err(Invalid::new(
-                "delta",
-                InvalidKind::TooSmall,
-                "a delta above the one that is spent already",
-            )),
+            PrivacyCost::Gaussian { rho, delta: spent } if spent.to_float_up() < delta => {
+                let left = (delta - spent.to_float_up()).next_down();
+                match gdp::mu_of_rho(*rho) {
+                    0.0 => Ok(0.0),
+                    mu => super::GaussianCost::new(1.0, mu)?.epsilon(left),
+                }
+            }
+            PrivacyCost::Approximate { .. } | PrivacyCost::Zcdp { .. } | PrivacyCost::Gaussian { .. } => Err(
+                Invalid::new("delta", InvalidKind::TooSmall, "a delta above the one that is spent already"),
+            ),
             PrivacyCost::Renyi(values) => {
                 let bounds = ORDERS.iter().zip(values.iter());
                 let bounds =
                     bounds.map(|(&order, cost)| convert::epsilon_at(order, cost.to_float_up(), delta));
                 Ok(bounds.fold(f64::INFINITY, f64::min).max(0.0))
-            }
-            PrivacyCost::Gaussian { mu_squared } => {
-                super::GaussianCost::new(1.0, mu_squared.to_float_up().sqrt().next_up())?.epsilon(delta)
             }
         }
     }
@@ -295,7 +329,7 @@ impl PrivacyCost {
             PrivacyCost::Approximate { .. } => "epsilon and delta",
             PrivacyCost::Zcdp { .. } => "rho",
             PrivacyCost::Renyi(_) => "a Rényi curve",
-            PrivacyCost::Gaussian { .. } => "Gaussian mu",
+            PrivacyCost::Gaussian { .. } => "Gaussian rho",
         }
     }
 
@@ -331,8 +365,8 @@ impl PrivacyCost {
                 }
                 Ok(PrivacyCost::Renyi(values))
             }
-            (PrivacyCost::Gaussian { mu_squared: a }, PrivacyCost::Gaussian { mu_squared: b }) => {
-                Ok(PrivacyCost::Gaussian { mu_squared: join("mu", *a, *b)? })
+            (PrivacyCost::Gaussian { rho: a, delta: c }, PrivacyCost::Gaussian { rho: b, delta: d }) => {
+                Ok(PrivacyCost::Gaussian { rho: join("rho", *a, *b)?, delta: join("delta", *c, *d)? })
             }
             _ => {
                 let remedy = format!("a cost in {}, or one that becomes it by a theorem", self.currency());
@@ -345,6 +379,13 @@ impl PrivacyCost {
 fn pure_as_zcdp(epsilon: BudgetUnits, delta: BudgetUnits) -> Result<PrivacyCost, Invalid> {
     let rho = convert::rho_of_pure(epsilon.to_float_up());
     Ok(PrivacyCost::Zcdp { rho: BudgetUnits::at_least_float("rho", rho)?, delta, omega: Omega::EVERY })
+}
+
+fn pure_as_gaussian(epsilon: BudgetUnits, delta: BudgetUnits) -> Result<PrivacyCost, Invalid> {
+    if epsilon == BudgetUnits::ZERO {
+        return Ok(PrivacyCost::Gaussian { rho: BudgetUnits::ZERO, delta });
+    }
+    Ok(PrivacyCost::Gaussian { rho: gdp::rho_of_mu(gdp::mu_of_pure(epsilon.to_float_up())?)?, delta })
 }
 
 fn curve_of(rho: BudgetUnits, omega: Omega) -> Result<PrivacyCost, Invalid> {
@@ -372,7 +413,9 @@ impl fmt::Display for PrivacyCost {
                 if *omega == Omega::EVERY { Ok(()) } else { write!(f, ", omega {}", omega.to_float()) }
             }
             PrivacyCost::Renyi(values) => write!(f, "a Rényi curve, {} at order 2", values[4]),
-            PrivacyCost::Gaussian { mu_squared } => write!(f, "mu {}", mu_squared.to_float_up().sqrt()),
+            PrivacyCost::Gaussian { rho, delta } => {
+                write!(f, "Gaussian rho {rho}").and_then(|()| beside(f, delta))
+            }
         }
     }
 }

@@ -81,9 +81,9 @@ impl Budget {
 /// The limit that an account's budget comes to, read exactly and rounded down: what a
 /// [`PrivacyFilter`](super::PrivacyFilter) holds.
 ///
-/// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: where some
-/// release charges a delta of its own, half of delta is kept for such charges and half turns rho into
-/// epsilon; else all of it does. Only the orders below `omega` are then asked of every charge, and used here.
+/// Pure epsilon and rho are limits as they stand. Epsilon and delta become zCDP once, here: a part of delta is
+/// [for charges](DeltaForKeys), and the rest turns rho into epsilon. Only the orders below `omega` are then
+/// asked of every charge, and used here. (They become mu by [`gdp::limit`](super::gdp::limit).)
 ///
 /// # Errors
 /// Names the parameter that is out of range, missing, or given beside one that excludes it.
@@ -91,7 +91,7 @@ pub fn limit(
     epsilon: Option<&Decimal>,
     delta: Option<&Decimal>,
     rho: Option<&Decimal>,
-    deltas_are_charged: bool,
+    for_keys: DeltaForKeys<'_>,
     omega: Omega,
 ) -> Result<PrivacyCost, Invalid> {
     let float = |decimal: Option<&Decimal>| decimal.map(Decimal::to_f64);
@@ -103,21 +103,55 @@ pub fn limit(
     match (epsilon, delta) {
         (Some(_), None) => Ok(PrivacyCost::Pure { epsilon: exact("epsilon", epsilon)? }),
         (Some(_), Some(_)) => {
-            pair(exact("epsilon", epsilon)?, exact("delta", delta)?, deltas_are_charged, omega)
+            let delta = exact("delta", delta)?;
+            pair(exact("epsilon", epsilon)?, delta, for_keys.of(delta, 5)?, omega)
         }
         (None, _) => Ok(PrivacyCost::Zcdp { rho: exact("rho", rho)?, delta: BudgetUnits::ZERO, omega }),
     }
 }
 
+/// The part of delta that an account sets aside for the deltas of its charges: for discovered keys, stable
+/// means and answers to questions. It is fixed as long as the account is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DeltaForKeys<'a> {
+    /// None: no charge has a delta.
+    None,
+    /// The usual part: half in zCDP, and three tenths in Gaussian differential privacy.
+    Usual,
+    /// This much.
+    Stated(&'a Decimal),
+}
+
+impl DeltaForKeys<'_> {
+    /// Returns the part of `delta`, rounded down; the usual one in tenths.
+    ///
+    /// # Errors
+    /// Names `delta_for_keys` unless it is below delta.
+    pub(super) fn of(self, delta: BudgetUnits, usual: u128) -> Result<BudgetUnits, Invalid> {
+        let part = match self {
+            DeltaForKeys::None => BudgetUnits::ZERO,
+            DeltaForKeys::Usual => BudgetUnits::from_bits(delta.to_bits() * usual / 10),
+            DeltaForKeys::Stated(stated) => BudgetUnits::at_most("delta_for_keys", stated)?,
+        };
+        left(delta, part).map(|_| part)
+    }
+}
+
+/// Returns the part of delta that is left for the conversion of epsilon.
+pub(super) fn left(delta: BudgetUnits, for_keys: BudgetUnits) -> Result<BudgetUnits, Invalid> {
+    let left = delta.to_bits().checked_sub(for_keys.to_bits()).filter(|left| *left > 0);
+    let too_large =
+        || Invalid::new("delta_for_keys", InvalidKind::TooLarge, "a part of delta that leaves some of it");
+    left.map(BudgetUnits::from_bits).ok_or_else(too_large)
+}
+
 fn pair(
     epsilon: BudgetUnits,
     delta: BudgetUnits,
-    deltas_are_charged: bool,
+    charged: BudgetUnits,
     omega: Omega,
 ) -> Result<PrivacyCost, Invalid> {
-    let charged =
-        if deltas_are_charged { BudgetUnits::from_bits(delta.to_bits() / 2) } else { BudgetUnits::ZERO };
-    let converting = BudgetUnits::from_bits(delta.to_bits() - charged.to_bits()).to_float_down();
+    let converting = left(delta, charged)?.to_float_down();
     let rho = convert::rho_within(epsilon.to_float_down(), converting, omega.to_float())?;
     Ok(PrivacyCost::Zcdp { rho: BudgetUnits::at_most_float("rho", rho)?, delta: charged, omega })
 }
@@ -132,7 +166,8 @@ impl TryFrom<Budget> for PrivacyCost {
         match budget {
             Budget::Pure { epsilon } => Ok(PrivacyCost::Pure { epsilon: exact("epsilon", epsilon)? }),
             Budget::Approximate { epsilon, delta } => {
-                pair(exact("epsilon", epsilon)?, exact("delta", delta)?, true, Omega::EVERY)
+                let delta = exact("delta", delta)?;
+                pair(exact("epsilon", epsilon)?, delta, DeltaForKeys::Usual.of(delta, 5)?, Omega::EVERY)
             }
             Budget::Zcdp { rho } => Ok(PrivacyCost::Zcdp {
                 rho: exact("rho", rho)?,
@@ -189,9 +224,9 @@ mod tests {
     fn limits_are_read_exactly_and_rounded_down() {
         let tenth = decimal("0.1");
         let units = BudgetUnits::from_bits(1_844_674_407_370_955_161);
-        let rho = limit(None, None, Some(&tenth), true, Omega::EVERY).unwrap();
+        let rho = limit(None, None, Some(&tenth), DeltaForKeys::Usual, Omega::EVERY).unwrap();
         assert_eq!(rho, PrivacyCost::Zcdp { rho: units, delta: BudgetUnits::ZERO, omega: Omega::EVERY });
-        let pure = limit(Some(&tenth), None, None, true, Omega::EVERY).unwrap();
+        let pure = limit(Some(&tenth), None, None, DeltaForKeys::Usual, Omega::EVERY).unwrap();
         assert_eq!(pure, PrivacyCost::Pure { epsilon: units });
     }
 
@@ -200,12 +235,12 @@ mod tests {
     fn a_pair_becomes_rho_within_it() {
         let (one, delta) = (decimal("1"), decimal("1e-6"));
         let pair = |charged| limit(Some(&one), Some(&delta), None, charged, Omega::EVERY).unwrap();
-        let PrivacyCost::Zcdp { rho, delta: none, .. } = pair(false) else { panic!() };
+        let PrivacyCost::Zcdp { rho, delta: none, .. } = pair(DeltaForKeys::None) else { panic!() };
         assert!((rho.to_float_up() - 0.0243559).abs() < 1e-7 && none == BudgetUnits::ZERO);
-        let PrivacyCost::Zcdp { rho: less, delta: half, .. } = pair(true) else { panic!() };
+        let PrivacyCost::Zcdp { rho: less, delta: half, .. } = pair(DeltaForKeys::Usual) else { panic!() };
         assert!(less < rho && half == BudgetUnits::from_bits(9_223_372_036_854));
         // All spent, the promise is the budget's.
-        for limit in [pair(false), pair(true)] {
+        for limit in [pair(DeltaForKeys::None), pair(DeltaForKeys::Usual)] {
             assert!(limit.epsilon(1e-6).unwrap() <= 1.0);
         }
     }
@@ -214,7 +249,7 @@ mod tests {
     #[test]
     fn a_budget_in_code_is_the_limit_of_the_same_words_in_a_file() {
         let (quarter, delta) = (decimal("0.25"), decimal("0.0009765625"));
-        let in_file = |epsilon, delta, rho| limit(epsilon, delta, rho, true, Omega::EVERY);
+        let in_file = |epsilon, delta, rho| limit(epsilon, delta, rho, DeltaForKeys::Usual, Omega::EVERY);
         let both = Budget::approximate(0.25, 0.0009765625);
         assert_eq!(PrivacyCost::try_from(both), in_file(Some(&quarter), Some(&delta), None));
         assert_eq!(PrivacyCost::try_from(Budget::zcdp(0.25)), in_file(None, None, Some(&quarter)));

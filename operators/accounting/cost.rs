@@ -112,7 +112,7 @@ impl ReleaseCost {
     }
 
     /// The same release's cost when a unit is replaced, from its cost when one is added or removed: two such
-    /// steps. Pure epsilon doubles, rho quadruples, mu doubles, and (epsilon, delta) becomes `(2 epsilon, (1
+    /// steps. Pure epsilon doubles, rho quadruples (mu doubles), and (epsilon, delta) becomes `(2 epsilon, (1
     /// + e^epsilon) delta)`. A direct look at the sensitivity is usually cheaper.
     ///
     /// # Errors
@@ -135,10 +135,10 @@ impl ReleaseCost {
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY } => {
                 PrivacyCost::Zcdp { rho: rho.times("rho", 4)?, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
             }
-            PrivacyCost::Gaussian { mu_squared } => {
-                PrivacyCost::Gaussian { mu_squared: mu_squared.times("mu", 4)? }
+            PrivacyCost::Gaussian { rho, delta: BudgetUnits::ZERO } => {
+                PrivacyCost::Gaussian { rho: rho.times("rho", 4)?, delta: BudgetUnits::ZERO }
             }
-            PrivacyCost::Zcdp { .. } | PrivacyCost::Renyi(_) => {
+            PrivacyCost::Zcdp { .. } | PrivacyCost::Gaussian { .. } | PrivacyCost::Renyi(_) => {
                 let remedy = "the cost of a replaced unit, worked out directly: this currency has no bridge";
                 return Err(Invalid::new("currency", InvalidKind::Mixed, remedy));
             }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use discreet::Decimal;
-use discreet::accounting::{Omega, PrivacyCost, limit};
+use discreet::accounting::{BudgetUnits, DeltaForKeys, Omega, PrivacyCost, gdp, limit};
 use discreet::ledger::{AcceptedLoss, AccountSpec, AnchorEntry, Journal, Ledger, LedgerKey, Name, Published};
 use discreet::time::{in_utc, in_words};
 use serde_json::{Map, Value, json};
@@ -80,6 +80,9 @@ pub(crate) struct AmendArgs {
     /// The delta of the new cap, beside epsilon
     #[arg(long, requires = "epsilon", value_parser = decimal())]
     delta: Option<Decimal>,
+    /// The part of delta for discovered keys, stable means and questions; as before, or half of delta for a cap in zCDP
+    #[arg(long, requires = "delta", value_parser = decimal())]
+    delta_for_keys: Option<Decimal>,
     /// The new cap in zCDP, instead of epsilon
     #[arg(long, value_parser = decimal())]
     rho: Option<Decimal>,
@@ -209,7 +212,7 @@ fn promise_sentence(account: &AccountSpec) -> String {
 fn amount(amount: &PrivacyCost) -> Value {
     match amount {
         PrivacyCost::Pure { epsilon } => json!({ "epsilon": epsilon.to_float_up() }),
-        PrivacyCost::Zcdp { rho, delta, .. } => {
+        PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
             json!({ "rho": rho.to_float_up(), "delta": delta.to_float_up() })
         }
         other => json!(other.to_string()),
@@ -223,25 +226,39 @@ impl AmendArgs {
         let known = ledger.accounts()?.into_iter().find(|account| *account.name() == name);
         let known =
             known.ok_or_else(|| Refusal::new(format!("account: this ledger has none named {name}")))?;
-        // An amendment keeps the share of the old cap for the deltas of charges, and its orders (omega).
-        let (charges_delta, omega) = match known.cap() {
-            PrivacyCost::Zcdp { delta, omega, .. } => {
-                (*delta != discreet::accounting::BudgetUnits::ZERO, *omega)
-            }
-            _ => (false, Omega::EVERY),
-        };
         let (epsilon, delta, rho) = (self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref());
         if let Some(why) = AmendArgs::of_another_currency(&known, (delta.is_some(), rho.is_some())) {
             return Err(Refusal::new(why));
         }
-        let cap = limit(epsilon, delta, rho, charges_delta, omega)?;
+        let charges_delta = known.cap().rho_and_delta().is_some_and(|(_, delta)| delta != BudgetUnits::ZERO);
+        let stated = self.delta_for_keys.as_ref();
+        if let (Some(stated), false) = (stated, charges_delta) {
+            return Err(Refusal::new(format!(
+                "--delta-for-keys: found {stated} for account {name}, which has no delta for discovered keys, stable means and \
+                 questions, and an amendment adds none; leave it out, or give another account (privacy.account, `discreet \
+                 ledger init`)"
+            )));
+        }
+        // An amendment keeps what the old cap has for the deltas of charges, and its orders (omega).
+        let cap = match (known.cap(), epsilon.zip(delta)) {
+            (PrivacyCost::Gaussian { delta: for_keys, .. }, Some((epsilon, delta))) => match stated {
+                Some(stated) => gdp::limit(epsilon, delta, DeltaForKeys::Stated(stated)),
+                None => gdp::limit_beside(epsilon, delta, *for_keys),
+            },
+            (other, _) => {
+                let omega = if let PrivacyCost::Zcdp { omega, .. } = other { *omega } else { Omega::EVERY };
+                let usual = if charges_delta { DeltaForKeys::Usual } else { DeltaForKeys::None };
+                limit(epsilon, delta, rho, stated.map_or(usual, DeltaForKeys::Stated), omega)
+            }
+        }?;
         ledger.amend(&name, &cap, &self.who, &self.why)?;
-        let use_of_delta = delta.map(|delta| match charges_delta {
-            true => format!(
-                "half of --delta {delta} is for discovered keys, stable means and questions, and half turns the epsilon into this \
-                 rho\n"
+        let use_of_delta = delta.map(|delta| match cap.rho_and_delta().filter(|_| charges_delta) {
+            Some((_, for_keys)) => format!(
+                "{} of --delta {delta} is for discovered keys, stable means and questions, and the rest turns the epsilon into \
+                 this rho\n",
+                for_keys.to_float_down()
             ),
-            false => format!(
+            None => format!(
                 "--delta {delta} turns the epsilon into this rho, and is for nothing else: the account has no delta for discovered \
                  keys, stable means and questions, and an amendment adds none; a release that asks for one needs another account \
                  (privacy.account, `discreet ledger init`)\n"
@@ -262,18 +279,19 @@ impl AmendArgs {
             PrivacyCost::Pure { .. } if has_rho => Some(format!(
                 "--rho: account {name} has a cap of {cap}, and an amendment keeps its currency; give --epsilon, or, {other}"
             )),
-            PrivacyCost::Zcdp { .. } if !has_delta && !has_rho => Some(format!(
-                "--delta: account {name} has a cap of {cap}, which an epsilon comes to by a delta; give --delta beside --epsilon, or, \
-                 {other}"
+            PrivacyCost::Gaussian { .. } if has_rho => Some(format!(
+                "--rho: account {name} has a cap of {cap}, which is of Gaussian accounting; give --epsilon and --delta, or, {other}"
             )),
-            PrivacyCost::Zcdp { delta, .. }
-                if has_rho && *delta != discreet::accounting::BudgetUnits::ZERO =>
-            {
+            PrivacyCost::Zcdp { .. } | PrivacyCost::Gaussian { .. } if !has_delta && !has_rho => {
                 Some(format!(
-                    "--rho: account {name} has a cap of {cap}, and a rho alone would take away its delta for discovered keys, stable \
-                     means and questions; give --epsilon and --delta"
+                    "--delta: account {name} has a cap of {cap}, which an epsilon comes to by a delta; give --delta beside --epsilon, or, \
+                 {other}"
                 ))
             }
+            PrivacyCost::Zcdp { delta, .. } if has_rho && *delta != BudgetUnits::ZERO => Some(format!(
+                "--rho: account {name} has a cap of {cap}, and a rho alone would take away its delta for discovered keys, stable \
+                     means and questions; give --epsilon and --delta"
+            )),
             _ => None,
         }
     }

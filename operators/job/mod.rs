@@ -100,7 +100,7 @@ mod tune;
 mod unfit;
 
 pub use crate::mechanisms::release_line::LineError;
-pub use config::{Job, Mistake, MistakeKind, Mistakes};
+pub use config::{Accounting, Job, Mistake, MistakeKind, Mistakes};
 pub use explain::Explanation;
 pub use log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, ReleasedQuantile, StatedLog};
 pub use plan::Plan;

@@ -129,7 +129,7 @@ impl AccountSpec {
     /// # Errors
     ///
     /// If the promise covers no time or no window, or the cap is in a currency that a ledger does not count:
-    /// it counts pure epsilon and zCDP.
+    /// it counts pure epsilon, zCDP and Gaussian differential privacy.
     pub fn new(
         name: Name,
         neighbours: Adjacency,
@@ -394,7 +394,8 @@ mod tests {
         assert_eq!(field(AccountSpec::lifetime("a b", PrivacyCost::zcdp(0.5))), "account");
         assert_eq!(field(AccountSpec::lifetime("a", PrivacyCost::zcdp(0.0))), "rho");
         assert_eq!(field(AccountSpec::any("a", days(0), PrivacyCost::zcdp(0.5))), "span");
-        assert_eq!(field(AccountSpec::each("a", days(1), PrivacyCost::gaussian(0.5))), "budget");
+        let curve = PrivacyCost::renyi(|order| 0.1 * order);
+        assert_eq!(field(AccountSpec::each("a", days(1), curve)), "budget");
         let stated =
             |person: &str| AccountSpec::lifetime("a", PrivacyCost::zcdp(0.5)).unwrap().with_person(person);
         for person in ["", "two\nlines", &"x".repeat(4_097)] {

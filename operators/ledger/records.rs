@@ -267,6 +267,10 @@ pub(crate) fn encode(amount: &PrivacyCost) -> Option<Vec<u8>> {
             let parts = [rho.to_bits(), delta.to_bits(), omega.to_bits()].map(u128::to_be_bytes);
             Some([&b"z"[..], &parts.concat()].concat())
         }
+        PrivacyCost::Gaussian { rho, delta } => {
+            let parts = [rho.to_bits(), delta.to_bits()].map(u128::to_be_bytes);
+            Some([&b"g"[..], &parts.concat()].concat())
+        }
         _ => None,
     }
 }
@@ -283,6 +287,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<PrivacyCost> {
             rho: BudgetUnits::from_bits(u128::from_be_bytes(*rho)),
             delta: BudgetUnits::from_bits(u128::from_be_bytes(*delta)),
             omega: Omega::from_bits(u128::from_be_bytes(*omega)),
+        }),
+        (b'g', [rho, delta]) => Some(PrivacyCost::Gaussian {
+            rho: BudgetUnits::from_bits(u128::from_be_bytes(*rho)),
+            delta: BudgetUnits::from_bits(u128::from_be_bytes(*delta)),
         }),
         _ => None,
     }
@@ -354,14 +362,15 @@ mod tests {
         let amounts = [
             PrivacyCost::pure(0.1).unwrap(),
             PrivacyCost::zcdp(0.5).unwrap(),
+            PrivacyCost::gaussian_limit(1.0, 1e-6, 3e-7).unwrap(),
             PrivacyCost::approximate_zcdp(0.5, Omega::below(40.0).unwrap(), Some(1e-9)).unwrap(),
         ];
         for amount in amounts {
             assert_eq!(decode(&encode(&amount).unwrap()), Some(amount));
         }
-        for bytes in [&b""[..], b"p", b"z0123456789abcdef", b"q0123456789abcdef"] {
+        for bytes in [&b""[..], b"p", b"z0123456789abcdef", b"g0123456789abcdef", b"q0123456789abcdef"] {
             assert_eq!(decode(bytes), None);
         }
-        assert_eq!(encode(&PrivacyCost::gaussian(1.0).unwrap()), None);
+        assert_eq!(encode(&PrivacyCost::renyi(|order| order).unwrap()), None);
     }
 }

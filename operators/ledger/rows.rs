@@ -378,7 +378,7 @@ pub(crate) fn window(window: Interval) -> String {
 fn amount(amount: &PrivacyCost) -> String {
     match amount {
         PrivacyCost::Pure { epsilon } => format!("{{\"epsilon\":{}}}", epsilon.to_float_up()),
-        PrivacyCost::Zcdp { rho, delta, .. } => {
+        PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
             format!("{{\"rho\":{},\"delta\":{}}}", rho.to_float_up(), delta.to_float_up())
         }
         // A ledger counts no other currency.

@@ -10,7 +10,7 @@ use super::noisy::{NoisyMeans, NoisyTotals, means, totals};
 use super::spend::Spend;
 use super::statistic::{Mean, Total};
 use crate::accounting::gaussian::{chi_of_epsilon, chi_of_rho};
-use crate::accounting::{BudgetUnits, PrivacyCost, convert};
+use crate::accounting::{BudgetUnits, PrivacyCost, convert, gdp};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::{NoiseDistribution, NoiseSource, Ratio};
 use crate::{accounting, noise};
@@ -18,14 +18,14 @@ use crate::{accounting, noise};
 /// The noise distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Discrete Gaussian; its scale is sigma.
+    /// Gaussian, discrete where the price is in zCDP and rounded where it is in mu; its scale is sigma.
     Gaussian,
     /// Discrete Laplace; its scale is `b`, the standard deviation over the root of 2.
     Laplace,
 }
 
 impl Family {
-    /// The name, as it is published: that all noise here is discrete goes without saying.
+    /// The name, as it is published: that all noise here is of whole numbers goes without saying.
     pub fn name(self) -> &'static str {
         match self {
             Family::Gaussian => "gaussian",
@@ -41,6 +41,7 @@ pub(super) struct Additive(Priced);
 #[derive(Clone, Debug)]
 enum Priced {
     Gaussian(accounting::DiscreteGaussianCost, noise::DiscreteGaussian),
+    Rounded(accounting::RoundedGaussianCost, noise::RoundedGaussian),
     Laplace(accounting::DiscreteLaplaceCost, noise::DiscreteLaplace),
 }
 
@@ -48,9 +49,9 @@ impl Additive {
     /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than
     /// `spend`.
     ///
-    /// Gaussian: `rho = L2^2 / 2 sigma^2`. Laplace: pure `epsilon = L1 / b`, and in zCDP `L1 / Linf` times the cost of a cell that
-    /// moves by `Linf`. The cost of a cell is convex in its move, and 0 without one, so that of a smaller move is at
-    /// most a proportionate part.
+    /// Gaussian: `rho = L2^2 / 2 sigma^2`, in zCDP and in mu. Laplace: pure `epsilon = L1 / b`, of which mu follows, and in
+    /// zCDP `L1 / Linf` times the cost of a cell that moves by `Linf`. The cost of a cell is convex in its move, and 0
+    /// without one, so that of a smaller move is at most a proportionate part.
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
             let remedy = "a bound by which one person moves the answer by at most 2^40";
@@ -62,7 +63,7 @@ impl Additive {
                     "rho, or epsilon with a delta: Gaussian noise has no pure epsilon; Laplace noise has";
                 Err(Invalid::new("delta", InvalidKind::Missing, remedy))
             }
-            (Family::Gaussian, Spend::Rho(rho)) => {
+            (Family::Gaussian, Spend::Rho(rho) | Spend::Mu(rho)) => {
                 // Costs add up, and are as the squares of moves.
                 let largest = moved.linf().checked_mul(moved.linf()).ok_or_else(|| unproved("rho"))?;
                 let cell = a_cell(rho, (moved.l2_squared(), largest));
@@ -71,7 +72,16 @@ impl Additive {
                 if !gaussian_holds(rho, moved.l2_squared(), law.variance()) {
                     return Err(unproved("rho"));
                 }
-                Ok(Additive(Priced::Gaussian(price, law)))
+                if matches!(spend, Spend::Rho(_)) {
+                    return Ok(Additive(Priced::Gaussian(price, law)));
+                }
+                let price = accounting::RoundedGaussianCost::new(price.sigma(), most(moved.linf())?)?;
+                Ok(Additive(Priced::Rounded(price, noise::RoundedGaussian::new(law.variance())?)))
+            }
+            (Family::Laplace, Spend::Mu(rho)) => {
+                let epsilon = gdp::epsilon_within(gdp::mu_within_rho(rho))?;
+                let epsilon = BudgetUnits::at_most_float("rho", epsilon)?;
+                Additive::within(family, Spend::Pure(epsilon), moved)
             }
             (Family::Laplace, Spend::Pure(epsilon)) => {
                 let price =
@@ -96,6 +106,7 @@ impl Additive {
         let mut values = vec![0; count];
         match &self.0 {
             Priced::Gaussian(_, law) => law.fill(noise, &mut values),
+            Priced::Rounded(_, law) => law.fill(noise, &mut values),
             Priced::Laplace(_, law) => law.fill(noise, &mut values),
         }
         values
@@ -105,6 +116,7 @@ impl Additive {
     pub(super) fn half_width(&self, confidence: f64) -> Result<u64, Invalid> {
         match &self.0 {
             Priced::Gaussian(price, _) => price.interval(confidence),
+            Priced::Rounded(price, _) => price.interval(confidence),
             Priced::Laplace(price, _) => price.interval(confidence),
         }
     }
@@ -113,6 +125,7 @@ impl Additive {
     pub(super) fn tail(&self, at: i64) -> f64 {
         match &self.0 {
             Priced::Gaussian(price, _) => price.tail(at),
+            Priced::Rounded(price, _) => price.tail(at),
             Priced::Laplace(price, _) => price.tail(at),
         }
     }
@@ -121,14 +134,19 @@ impl Additive {
     pub(super) fn deviation(&self) -> f64 {
         match &self.0 {
             Priced::Gaussian(price, _) => price.sigma(),
+            Priced::Rounded(price, _) => price.deviation(),
             // That of a whole-numbered draw is below that of a real one.
             Priced::Laplace(price, _) => price.scale() * std::f64::consts::SQRT_2,
         }
     }
 
+    pub(super) fn is_discrete_gaussian(&self) -> bool {
+        matches!(&self.0, Priced::Gaussian(..))
+    }
+
     pub(super) fn family(&self) -> Family {
         match &self.0 {
-            Priced::Gaussian(..) => Family::Gaussian,
+            Priced::Gaussian(..) | Priced::Rounded(..) => Family::Gaussian,
             Priced::Laplace(..) => Family::Laplace,
         }
     }
@@ -137,6 +155,7 @@ impl Additive {
     pub(super) fn scale(&self) -> f64 {
         match &self.0 {
             Priced::Gaussian(price, _) => price.sigma(),
+            Priced::Rounded(price, _) => price.sigma(),
             Priced::Laplace(price, _) => price.scale(),
         }
     }
@@ -178,10 +197,11 @@ fn unproved(field: &'static str) -> Invalid {
 
 // The two mechanisms that add noise to each cell: what is asked for, before it is known of what.
 
-/// Discrete Gaussian noise on each cell: the default. With several keys a person it needs least.
+/// Gaussian noise on each cell: the default. With several keys a person it needs least.
 ///
-/// Private for one unit more or less. In zCDP its cost is `L2^2 / 2 sigma^2`, for any number of cells. What
-/// is charged is what was asked for; the noise is the least, to 12 digits, that costs no more.
+/// Private for one unit more or less. Its cost is `L2^2 / 2 sigma^2`, for any number of cells: in zCDP, where
+/// the noise is discrete, or in mu ([`gdp`]), where it is rounded. What is charged is what was asked for; the
+/// noise is the least, to 12 digits, that costs no more.
 ///
 /// ```
 /// use discreet::mechanisms::{Bound, Gaussian, Keys, Mechanism, Prepared, Tally, Total};
@@ -224,7 +244,13 @@ impl Gaussian {
         Gaussian(UncheckedNoise::new(Family::Gaussian, rho.map(Spend::Rho)))
     }
 
-    /// Noise that costs this amount a window: rho.
+    /// Rounded noise of this `mu` a window, for an account in Gaussian differential privacy ([`gdp`]).
+    pub fn mu(mu: f64) -> Gaussian {
+        let spend = PrivacyCost::gaussian(mu).and_then(|amount| Spend::of(&amount));
+        Gaussian(UncheckedNoise::new(Family::Gaussian, spend))
+    }
+
+    /// Noise that costs this amount a window: rho, in zCDP or in Gaussian differential privacy.
     pub fn cost(amount: &PrivacyCost) -> Gaussian {
         Gaussian(UncheckedNoise::new(Family::Gaussian, Spend::of(amount)))
     }
@@ -242,7 +268,7 @@ impl Laplace {
         Laplace(UncheckedNoise::new(Family::Laplace, rho_of(rho)))
     }
 
-    /// Noise that costs this amount a window: pure epsilon or rho.
+    /// Noise that costs this amount a window: pure epsilon, or rho in zCDP or in Gaussian differential privacy.
     pub fn cost(amount: &PrivacyCost) -> Laplace {
         Laplace(UncheckedNoise::new(Family::Laplace, Spend::of(amount)))
     }
@@ -388,7 +414,8 @@ pub(super) fn over_bound<K: Key>(
     let cells = (moved.l0() as f64).min(listed);
     let chi = match spend {
         Spend::Pure(epsilon) => chi_of_epsilon(epsilon.to_float_up()),
-        Spend::Rho(rho) => chi_of_rho(rho.to_float_up()),
+        // The divergence of order 2 of Gaussians that are mu apart is the square of mu, too.
+        Spend::Rho(rho) | Spend::Mu(rho) => chi_of_rho(rho.to_float_up()),
     };
     let over = deviation * chi / (moved.linf() as f64 * cells.sqrt());
     is_near(over).then_some(over)

@@ -187,6 +187,7 @@ pub(super) fn parameters<K: Key>(
     let (currency, amount) = match spend {
         Spend::Pure(epsilon) => ("epsilon", epsilon),
         Spend::Rho(rho) => ("rho", rho),
+        Spend::Mu(rho) => ("mu^2 / 2", rho),
     };
     let form = form
         .text(asked.family.name())

@@ -4,11 +4,15 @@ use super::bound::ContributionBound;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 
-/// The cost of additive noise, in one of the two currencies that have a closed form for many cells at once.
+/// The cost of additive noise, in one of the currencies that have a closed form for many cells at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spend {
+    /// Pure epsilon.
     Pure(BudgetUnits),
+    /// Rho of zCDP.
     Rho(BudgetUnits),
+    /// Half the square of mu: Gaussian noise is rounded, and all else is what pure epsilon comes to.
+    Mu(BudgetUnits),
 }
 
 impl Spend {
@@ -17,7 +21,8 @@ impl Spend {
         match amount {
             PrivacyCost::Pure { epsilon } => Ok(Spend::Pure(*epsilon)),
             PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => Ok(Spend::Rho(*rho)),
-            PrivacyCost::Zcdp { .. } => Err(Invalid::new(
+            PrivacyCost::Gaussian { rho, delta: BudgetUnits::ZERO } => Ok(Spend::Mu(*rho)),
+            PrivacyCost::Zcdp { .. } | PrivacyCost::Gaussian { .. } => Err(Invalid::new(
                 "delta",
                 InvalidKind::Mixed,
                 "rho alone here, and delta to the keys to discover",
@@ -33,25 +38,28 @@ impl Spend {
             let part = bits / 100 * percent + bits % 100 * percent / 100;
             (BudgetUnits::from_bits(part), BudgetUnits::from_bits(bits - part))
         };
+        let (part, rest) = part(self.units());
+        (self.alike(part), self.alike(rest))
+    }
+
+    /// The epsilon, the rho or half the square of mu.
+    pub(super) fn units(self) -> BudgetUnits {
+        let (Spend::Pure(units) | Spend::Rho(units) | Spend::Mu(units)) = self;
+        units
+    }
+
+    /// Another amount in the same currency.
+    fn alike(self, units: BudgetUnits) -> Spend {
         match self {
-            Spend::Pure(epsilon) => {
-                let (part, rest) = part(epsilon);
-                (Spend::Pure(part), Spend::Pure(rest))
-            }
-            Spend::Rho(rho) => {
-                let (part, rest) = part(rho);
-                (Spend::Rho(part), Spend::Rho(rest))
-            }
+            Spend::Pure(_) => Spend::Pure(units),
+            Spend::Rho(_) => Spend::Rho(units),
+            Spend::Mu(_) => Spend::Mu(units),
         }
     }
 
     /// One of this number of parts, rounded down.
     pub(super) fn part_of(self, parts: u64) -> Spend {
-        let part = |all: BudgetUnits| BudgetUnits::from_bits(all.to_bits() / u128::from(parts.max(1)));
-        match self {
-            Spend::Pure(epsilon) => Spend::Pure(part(epsilon)),
-            Spend::Rho(rho) => Spend::Rho(part(rho)),
-        }
+        self.alike(BudgetUnits::from_bits(self.units().to_bits() / u128::from(parts.max(1))))
     }
 
     /// The cost of all of it, beside a delta, with the price of a part of a person.
@@ -74,6 +82,7 @@ impl Spend {
             Spend::Pure(epsilon) if delta == BudgetUnits::ZERO => PrivacyCost::Pure { epsilon },
             Spend::Pure(epsilon) => PrivacyCost::Approximate { epsilon, delta },
             Spend::Rho(rho) => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
+            Spend::Mu(rho) => PrivacyCost::Gaussian { rho, delta },
         };
         ReleaseCost::new(neighbours, amount)
     }
@@ -182,6 +191,9 @@ impl Cut {
         let factor = match amount {
             PrivacyCost::Pure { .. } => self.epsilon,
             _ if is_gaussian => self.gaussian,
+            // Other noise has the mu of its epsilon: of a part that moves farther nothing is said but that it is a
+            // group of two, whose mu is twice as large.
+            PrivacyCost::Gaussian { .. } if self.rho > ONE => 4 * ONE,
             _ => self.rho,
         };
         (factor, ONE)
@@ -202,6 +214,9 @@ impl Cut {
             PrivacyCost::Pure { epsilon } => Some(PrivacyCost::Pure { epsilon: times("epsilon", *epsilon)? }),
             PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY } => {
                 Some(PrivacyCost::Zcdp { rho: times("rho", *rho)?, delta: *delta, omega: Omega::EVERY })
+            }
+            PrivacyCost::Gaussian { rho, delta } => {
+                Some(PrivacyCost::Gaussian { rho: times("rho", *rho)?, delta: *delta })
             }
             _ => None,
         })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use discreet::Decimal;
 use discreet::accounting::{BudgetUnits, Omega, PrivacyCost};
-use discreet::job::Job;
+use discreet::job::{Accounting, Job};
 use discreet::ledger::{AccountSpec, Ledger, LedgerError, LedgerErrorKind, LedgerKey};
 use serde_json::{Value, json};
 
@@ -163,6 +163,7 @@ impl InitOutcome<'_> {
             "promise": promise_sentence(self.account()),
             "person": self.account().person(),
             "budget": budget,
+            "accounting": self.job.accounting().map(Accounting::word),
             "cap": cap,
             "warnings": self.another_ledger().into_iter().chain(self.warnings()).collect::<Vec<_>>(),
         });
@@ -176,7 +177,7 @@ impl InitOutcome<'_> {
             .filter_map(|(name, words)| Some(format!("{name} {:?}", words.as_ref()?.to_f64())))
             .collect();
         let mut page = format!(
-            "ledger  {}, {}\nkey     {}, fingerprint {}\n\naccount {}, {}\n  {}\n  budget    {}\n  cap       {}\n",
+            "ledger  {}, {}\nkey     {}, fingerprint {}\n\naccount {}, {}\n  {}\n  budget    {}{}\n  cap       {}\n",
             self.path.display(),
             if self.created { "created now" } else { "existed already" },
             self.key_path.display(),
@@ -185,6 +186,7 @@ impl InitOutcome<'_> {
             if self.stated_now { "stated now" } else { "stated already, in the same words" },
             promise_sentence(self.account()),
             said.join(", "),
+            self.accounting_words(),
             self.account().cap(),
         );
         page.extend(self.conversion().map(|conversion| format!("            {conversion}\n")));
@@ -193,18 +195,25 @@ impl InitOutcome<'_> {
         page
     }
 
+    /// The accounting of a budget of epsilon and delta, which is fixed from now on.
+    fn accounting_words(&self) -> String {
+        let pair = self.job.privacy.budget.epsilon.as_ref().and(self.job.privacy.budget.delta.as_ref());
+        let accounting = self.job.accounting().filter(|_| pair.is_some());
+        accounting.map_or(String::new(), |accounting| format!(", accounting {}", accounting.word()))
+    }
+
     /// The conversion of the budget to the cap; `None` if the budget is the cap as it stands.
     fn conversion(&self) -> Option<String> {
         let (epsilon, delta) =
             (self.job.privacy.budget.epsilon.as_ref()?, self.job.privacy.budget.delta.as_ref()?);
-        let PrivacyCost::Zcdp { delta: charged, .. } = self.account().cap() else { return None };
-        let whole = format!("is epsilon {:?} at delta", epsilon.to_f64());
-        Some(match *charged {
-            BudgetUnits::ZERO => format!("this rho {whole} {:?}", delta.to_f64()),
-            _ => format!(
-                "this rho {whole} {:?} / 2; the other half is for the discovery of keys",
-                delta.to_f64()
-            ),
+        let (_, charged) = self.account().cap().rho_and_delta()?;
+        let (whole, delta) = (format!("is epsilon {:?} at delta", epsilon.to_f64()), delta.to_f64());
+        Some(match charged {
+            BudgetUnits::ZERO => format!("this rho {whole} {delta:?}"),
+            charged => {
+                let charged = charged.to_float_down();
+                format!("this rho {whole} {delta:?} - {charged:.3e}, which is for the discovery of keys")
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ mod account;
 mod ask;
 mod release;
 
-pub(super) use account::cost_in_account_currency;
+pub(super) use account::{cost_in_account_currency, obstacle};
 
 use super::ask::AskSpec;
 use super::every;

@@ -164,10 +164,12 @@ fn privacy(f: &mut Formatter<'_>, privacy: &Privacy) -> fmt::Result {
     let parts = [
         ("epsilon", budget.epsilon.as_ref().map(ToString::to_string)),
         ("delta", budget.delta.as_ref().map(ToString::to_string)),
+        ("delta_for_keys", budget.delta_for_keys.as_ref().map(ToString::to_string)),
         ("rho", budget.rho.as_ref().map(ToString::to_string)),
         ("omega", omega),
     ];
     writeln!(f, "budget = {}", table(parts))?;
+    optional(f, "accounting", privacy.accounting.map(|accounting| text(accounting.word())))?;
     writeln!(f, "ledger = {}\naccount = {}", path(&privacy.ledger), text(privacy.account.as_str()))?;
     writeln!(f, "key = {}", path(&privacy.key))?;
     optional(f, "anchor", privacy.anchor.as_deref().map(path))?;

@@ -47,7 +47,7 @@ pub use log::{LogFormat, LogLevel, LogSpec};
 pub use mistake::{Mistake, MistakeKind, Mistakes};
 pub use number::{BudgetShare, ConfigNumber, QuantileFraction};
 pub use privacy::ResourceLimits;
-pub use privacy::{BudgetSpec, Missing, Privacy, Protected};
+pub use privacy::{Accounting, BudgetSpec, Missing, Privacy, Protected};
 pub use reference::JobReference;
 pub use release::{BoundSpec, CostSpec, PriceSpec, ReleaseSpec};
 pub(in crate::job) use source::{AHEAD, SYNTHETIC_FIELDS};
@@ -216,12 +216,36 @@ impl Job {
 
     /// Returns the budget account that the job states, which the ledger must hold.
     ///
-    /// The account's cap reserves half of delta if some release charges a delta. Its promise is
+    /// The account's cap reserves a part of delta if some release charges a delta. Its promise is
     /// [`Promise::Windows`] if the releases state the number of windows in which a person counts.
     ///
     /// [`Promise::Windows`]: crate::accounting::Promise::Windows
     pub fn account(&self) -> &AccountSpec {
         &self.account
+    }
+
+    /// Returns the accounting of the budget account, stated or not; `None` of a budget of pure epsilon.
+    pub fn accounting(&self) -> Option<Accounting> {
+        Accounting::of(self.account.cap())
+    }
+
+    /// Changes the accounting of its account; returns false if the job cannot be kept in it.
+    pub(in crate::job) fn keep_in(&mut self, accounting: Accounting) -> bool {
+        let is_free = accounting == Accounting::Zcdp
+            || cross_checks::obstacle(&self.privacy.budget, &self.releases).is_none();
+        let charges = self.releases.iter().any(ReleaseSpec::charges_delta) || !self.asks.is_empty();
+        let cap = self.privacy.budget.cap(accounting, charges).ok().filter(|_| is_free);
+        if let Some(cap) = cap {
+            self.privacy.accounting = Some(accounting);
+            self.account.cap = cap;
+            return true;
+        }
+        false
+    }
+
+    /// Returns the cap that the budget comes to if releases charge deltas, or if none does.
+    pub(in crate::job) fn cap_of_budget(&self, deltas_are_charged: bool) -> Result<PrivacyCost, Invalid> {
+        self.privacy.budget.cap(self.accounting().unwrap_or(Accounting::Zcdp), deltas_are_charged)
     }
 
     /// Returns the names under which the job releases anything: those of its releases, and of its bundles of answers.

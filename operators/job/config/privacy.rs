@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::node::ConfigNode;
 use super::span::{SIZE_WORDS, bytes, fixed, unit_words};
-use crate::accounting::{Adjacency, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, limit};
+use crate::accounting::{
+    Adjacency, DeltaForKeys, Omega, PrivacyCost, PrivacyUnit, Promise, Relation, gdp, limit,
+};
 use crate::decimal::Decimal;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::ledger::{LedgerKey, Name};
@@ -21,6 +23,8 @@ pub struct Privacy {
     pub promise: Promise,
     /// The privacy budget, as written.
     pub budget: BudgetSpec,
+    /// The accounting of the budget account, if the file states one.
+    pub accounting: Option<Accounting>,
     /// The path of the ledger's file, or its address.
     pub ledger: PathBuf,
     /// The name of the budget account in the ledger.
@@ -81,6 +85,38 @@ impl Protected {
     }
 }
 
+/// The currency in which a budget of epsilon and delta is kept, fixed as long as the account is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accounting {
+    /// Gaussian differential privacy: 7 to 10% less noise where it is Gaussian.
+    Gaussian,
+    /// Zero-concentrated differential privacy.
+    Zcdp,
+}
+
+impl Accounting {
+    /// The words of the job file.
+    pub(in crate::job) const WORDS: [(&str, Accounting); 2] =
+        [("gaussian", Accounting::Gaussian), ("zcdp", Accounting::Zcdp)];
+
+    /// Returns the accounting of a cap; `None` of pure epsilon.
+    pub(in crate::job) fn of(cap: &PrivacyCost) -> Option<Accounting> {
+        match cap {
+            PrivacyCost::Gaussian { .. } => Some(Accounting::Gaussian),
+            PrivacyCost::Zcdp { .. } => Some(Accounting::Zcdp),
+            _ => None,
+        }
+    }
+
+    /// Returns the word of the job file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Accounting::Gaussian => "gaussian",
+            Accounting::Zcdp => "zcdp",
+        }
+    }
+}
+
 /// A privacy budget as the job file states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -91,6 +127,9 @@ pub struct BudgetSpec {
     pub delta: Option<Decimal>,
     /// The budget in zCDP.
     pub rho: Option<Decimal>,
+    /// The part of delta for discovered keys, stable means and answers to questions; the usual one if the file
+    /// states none.
+    pub delta_for_keys: Option<Decimal>,
     /// The Rényi order below which the budget holds; every order if the file states none.
     pub omega: Omega,
 }
@@ -101,15 +140,29 @@ impl BudgetSpec {
         self.epsilon.is_some() && self.delta.is_none()
     }
 
-    /// Returns the cap that the budget comes to. Half of delta is reserved if some release charges a delta.
-    pub(in crate::job) fn cap(&self, deltas_are_charged: bool) -> Result<PrivacyCost, Invalid> {
-        limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), deltas_are_charged, self.omega)
+    /// Returns the cap that the budget comes to. A part of delta is reserved if some release charges a delta.
+    pub(in crate::job) fn cap(
+        &self,
+        accounting: Accounting,
+        deltas_are_charged: bool,
+    ) -> Result<PrivacyCost, Invalid> {
+        let for_keys = match &self.delta_for_keys {
+            Some(stated) => DeltaForKeys::Stated(stated),
+            None if deltas_are_charged => DeltaForKeys::Usual,
+            None => DeltaForKeys::None,
+        };
+        match (accounting, &self.epsilon, &self.delta) {
+            (Accounting::Gaussian, Some(epsilon), Some(delta)) => gdp::limit(epsilon, delta, for_keys),
+            _ => limit(self.epsilon.as_ref(), self.delta.as_ref(), self.rho.as_ref(), for_keys, self.omega),
+        }
     }
 }
 
 pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
-    let fields =
-        node.fields(&["promise", "budget", "ledger", "account"], &["person", "unit", "key", "anchor"])?;
+    let fields = node.fields(
+        &["promise", "budget", "ledger", "account"],
+        &["person", "unit", "accounting", "key", "anchor"],
+    )?;
     let protected = match (fields.node("person"), fields.node("unit")) {
         (Some(_), Some(unit)) => unit.conflict("a unit beside person", "either person, or unit = \"record\""),
         (Some(node), None) => person(&node),
@@ -128,6 +181,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         node.accept_words(promise(text), &known)
     });
     let budget = fields.read("budget", budget);
+    let accounting = fields.read("accounting", |node| node.one_of(&Accounting::WORDS));
     let ledger = fields.read("ledger", |node| ledger(&node, beside));
     let account = fields.read("account", |node| node.accept(Name::new("account", node.text()?)));
     let path = |name| fields.read(name, |node| Some(beside.join(node.non_empty_text()?)));
@@ -146,6 +200,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path) -> Option<Privacy> {
         privacy_unit: protected?,
         promise: promise?,
         budget: budget?,
+        accounting,
         ledger,
         account: account?,
         key,
@@ -188,16 +243,20 @@ fn promise(text: &str) -> Result<Promise, Invalid> {
 }
 
 fn budget(node: ConfigNode<'_>) -> Option<BudgetSpec> {
-    let fields = node.fields(&[], &["epsilon", "delta", "rho", "omega"])?;
+    let fields = node.fields(&[], &["epsilon", "delta", "delta_for_keys", "rho", "omega"])?;
     if !fields.known {
         return None;
     }
     let read = |name| fields.read(name, |node| node.decimal());
-    let (epsilon, delta, rho, omega) = (read("epsilon"), read("delta"), read("rho"), read("omega"));
-    if fields.present(&["epsilon", "delta", "rho", "omega"]).len()
-        != [&epsilon, &delta, &rho, &omega].into_iter().flatten().count()
-    {
+    let names = ["epsilon", "delta", "delta_for_keys", "rho", "omega"];
+    let read = names.map(read);
+    if fields.present(&names).len() != read.iter().flatten().count() {
         return None;
+    }
+    let [epsilon, delta, delta_for_keys, rho, omega] = read;
+    if delta_for_keys.is_some() && delta.is_none() {
+        let node = node.descendant(&["delta_for_keys"]);
+        return node.conflict("a part of a delta that is not stated", "epsilon and delta with it");
     }
     let omega = match omega {
         None => Omega::EVERY,
@@ -208,9 +267,9 @@ fn budget(node: ConfigNode<'_>) -> Option<BudgetSpec> {
         }
         Some(omega) => node.descendant(&["omega"]).accept(Omega::below(omega.to_f64()))?,
     };
-    let words = BudgetSpec { epsilon, delta, rho, omega };
+    let words = BudgetSpec { epsilon, delta, delta_for_keys, rho, omega };
     // The mistake names the field that is wrong, also a field beside one that excludes it.
-    match words.cap(true).and_then(|_| words.cap(false)) {
+    match words.cap(Accounting::Zcdp, true).and_then(|_| words.cap(Accounting::Zcdp, false)) {
         Ok(_) => Some(words),
         Err(invalid) => node.descendant(&[invalid.field()]).accept(Err(invalid)),
     }

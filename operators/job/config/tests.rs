@@ -66,11 +66,11 @@ fn the_job_file_that_teaches_is_right() {
     assert_eq!((job.name.as_str(), job.version, job.releases.len()), ("reviews", 1, 5));
     assert_eq!(job.limits.memory, Some(2_000_000_000));
     assert_eq!(job.account().promise(), Promise::Windows(3));
-    // Half of delta is reserved for partition selection; (1, 5e-7) is less than the rho of (1, 1e-6),
-    // .0243559.
-    let PrivacyCost::Zcdp { rho, delta, omega } = job.account().cap() else { panic!() };
-    assert!(rho.to_float_up() < 0.0243559 && job.account().cap().epsilon(1e-6).unwrap() <= 1.0);
-    assert!((delta.to_float_up() - 5e-7).abs() < 1e-18 && *omega == Omega::EVERY);
+    // Three tenths of delta are reserved for partition selection; (1, 7e-7) is mu = .2326989.
+    let PrivacyCost::Gaussian { rho, delta } = job.account().cap() else { panic!() };
+    assert!((rho.to_float_up() - 0.2326989 * 0.2326989 / 2.0).abs() < 1e-8);
+    assert!((delta.to_float_up() - 3e-7).abs() < 1e-18);
+    assert!(job.account().cap().epsilon(1e-6).unwrap() <= 1.0);
     let shares = job.releases.iter().map(|release| match release.price {
         PriceSpec::Share(share) => share.parts(),
         PriceSpec::Cost(_) => 0,
@@ -217,7 +217,9 @@ fn promises_become_the_accounts() {
 #[test]
 fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one() {
     let cap = |budget: &str, keys: &str, law: &str| {
-        let text = changed("[privacy]", &format!("budget = {{ {budget} }}")).replace("\"discover\"", keys);
+        let (budget, accounting) = budget.split_once(';').unwrap_or((budget, ""));
+        let stated = format!("budget = {{ {budget} }}\n{accounting}");
+        let text = changed("[privacy]", &stated).replace("\"discover\"", keys);
         parse(&text.replace("\"gaussian\"", law)).unwrap().account().cap().clone()
     };
     let listed = "[\"a\"]";
@@ -231,13 +233,22 @@ fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one
         omega,
         PrivacyCost::Zcdp { rho: units(1 << 64), delta: units(0), omega: Omega::below(40.0).unwrap() }
     );
-    let pair = |keys| match cap("epsilon = 1, delta = 4e-6", keys, "\"gaussian\"") {
-        PrivacyCost::Zcdp { rho, delta, .. } => (rho, delta),
-        _ => panic!(),
-    };
-    assert_eq!(pair("\"discover\"").1, units(36_893_488_147_419));
-    assert_eq!(pair(listed).1, units(0));
-    assert!(pair("\"discover\"").0 < pair(listed).0);
+    // Half of it in zCDP; three tenths of 73786976294838, its units, in Gaussian accounting.
+    for (accounting, part) in [("accounting = \"zcdp\"", 36_893_488_147_419), ("", 22_136_092_888_451)] {
+        let pair = |delta: &str, keys| {
+            let cap = cap(&format!("epsilon = 1, delta = 4e-6{delta};{accounting}"), keys, "\"gaussian\"");
+            assert_eq!(matches!(cap, PrivacyCost::Gaussian { .. }), accounting.is_empty());
+            cap.rho_and_delta().unwrap()
+        };
+        assert_eq!(pair("", "\"discover\"").1, units(part));
+        assert_eq!(pair("", listed).1, units(0));
+        assert!(pair("", "\"discover\"").0 < pair("", listed).0);
+        // 1e-6 * 2^64 = 18446744073709.55.
+        let stated = ", delta_for_keys = 1e-6";
+        assert_eq!(pair(stated, "\"discover\"").1, units(18_446_744_073_709));
+        assert_eq!(pair(stated, listed), pair(stated, "\"discover\""));
+    }
+    assert!(matches!(cap("epsilon = 1, delta = 4e-6", listed, "\"laplace\""), PrivacyCost::Zcdp { .. }));
 }
 
 #[test]

@@ -6,9 +6,10 @@
 //! ([`Planned::people_for_a_tenth`]).
 //!
 //! As JSON it is one object with the fields of these types, by their names: `job`, `version`, `from`,
-//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `releases`, `asks`, `together`, `left`,
+//! `until`, `promise`, `unit`, `account`, `ledger`, `delta`, `cap`, `accounting`, `releases`, `asks`, `together`, `left`,
 //! `restart`, `warnings`. Times are RFC 3339. An unknown or absent value is `null`.
 
+mod accounting;
 mod asks;
 mod expected;
 mod keys;
@@ -19,6 +20,7 @@ mod replay;
 mod tests;
 mod warnings;
 
+pub use accounting::ComparedNoise;
 pub use asks::{ExpectedAnswer, PlannedAsk};
 pub use expected::{ExpectedError, PlannedChange};
 pub(super) use expected::{longer, percent};
@@ -38,7 +40,7 @@ pub(in crate::job) use page::statistic as described_statistic;
 use serde::Serialize;
 
 use super::UnfinishedWindows;
-use super::config::{Every, Job};
+use super::config::{Accounting, Every, Job};
 use super::release_group::{group_releases, share_keys};
 use super::release_plan::{ReleasePlan, delta_of};
 use super::statistics::{NumberSensitivity, PreparedStatistic};
@@ -72,6 +74,8 @@ pub struct Plan {
     pub delta: Option<f64>,
     /// The cap of the budget account.
     pub cap: PlannedCost,
+    /// The accounting of the budget account: `gaussian` or `zcdp`; `None` for pure epsilon.
+    pub accounting: Option<&'static str>,
     /// The releases, in the order of the file.
     pub releases: Vec<Planned>,
     /// The bundles of answers to questions, in the order of the file.
@@ -111,17 +115,23 @@ impl Job {
             self.account().promise() == Promise::Lifetime && !offer.schedule.is_bounded()
         };
         let mut together = cap.nothing();
+        let place = |index: usize| format!("release[{}]", index + 1);
+        let prepared = |(index, offer): (usize, &ReleasePlan)| {
+            offer.prepare(self).map_err(|invalid| UnfitJob::at(place(index), &invalid))
+        };
+        let prepared = offers.iter().enumerate().map(prepared).collect::<Result<Vec<_>, _>>()?;
+        let compared = accounting::compared(self, &prepared);
         let mut releases = Vec::with_capacity(offers.len());
         for (index, (offer, release)) in offers.iter().zip(&self.releases).enumerate() {
-            let place = format!("release[{}]", index + 1);
-            let settled = offer.prepare(self).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
+            let place = place(index);
             // A lifetime without end holds as many windows as fit.
             let paid =
                 if endless(offer) { Some(offer.cost.clone()) } else { offer.together.all(&offer.cost) };
             let paid = paid
                 .ok_or_else(|| UnfitJob::new(&place, "found a cost of 2^64 or more; give a smaller one"))?;
             together = together.plus(&paid).map_err(|invalid| UnfitJob::at(&place, &invalid))?;
-            releases.push(planned(self, release, (offer, &settled), (&paid, delta)));
+            let planned = planned(self, release, (offer, &prepared[index]), (&paid, delta));
+            releases.push(Planned { accounting: compared[index], ..planned });
         }
         let bundles = self.ask_plans(self.horizon())?;
         let mut asks = Vec::with_capacity(bundles.len());
@@ -145,6 +155,7 @@ impl Job {
             ledger: self.privacy.ledger.display().to_string(),
             delta,
             cap: PlannedCost::of(cap, delta),
+            accounting: self.accounting().map(Accounting::word),
             releases,
             asks,
             together: PlannedCost::of(&together, delta),
@@ -155,6 +166,7 @@ impl Job {
             warnings: Vec::new(),
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);
+        plan.warnings.extend(accounting::proposal(self, &compared));
         Ok(plan)
     }
 }
@@ -228,6 +240,7 @@ fn planned(
         people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
         error_is_of: statistic.error_is_of(),
         near: statistic.optimality(settled, &offer.cost),
+        accounting: None,
         running: parts::planned_running(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
@@ -286,10 +299,11 @@ impl PlannedCost {
             PrivacyCost::Pure { epsilon } => {
                 PlannedCost { rho: None, epsilon: Some(epsilon.to_float_up()), delta: 0.0 }
             }
-            PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, .. } => {
+            PrivacyCost::Zcdp { rho: BudgetUnits::ZERO, .. }
+            | PrivacyCost::Gaussian { rho: BudgetUnits::ZERO, .. } => {
                 PlannedCost { rho: Some(0.0), epsilon: Some(0.0), delta: own }
             }
-            PrivacyCost::Zcdp { rho, .. } => {
+            PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => {
                 let epsilon = delta.and_then(|delta| amount.epsilon(delta).ok());
                 PlannedCost { rho: Some(rho.to_float_up()), epsilon, delta: own }
             }

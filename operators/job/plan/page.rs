@@ -36,6 +36,9 @@ impl Display for Plan {
             "budget",
             &format!("{}, in account {} of {}", self.cost(&self.cap), self.account, self.ledger),
         )?;
+        if let Some(accounting) = self.accounting {
+            line(f, "accounting", accounting)?;
+        }
         for release in &self.releases {
             writeln!(f)?;
             self.release(f, release)?;
@@ -121,6 +124,16 @@ impl Plan {
             None => "no bound is known that is near this noise".to_owned(),
         };
         line(f, "best known", &near)?;
+        if let Some(compared) = &release.accounting {
+            let least = compared.over_least.map_or(String::new(), |least| {
+                format!(", and {least:.3} of the least that Gaussian noise has at this share of the budget")
+            });
+            line(
+                f,
+                "accounting",
+                &format!("{:.3} of the noise with {}{least}", compared.times, compared.other),
+            )?;
+        }
         line(f, "memory", &memory(release.memory))?;
         if release.shares_people.is_empty() {
             return Ok(());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
+use super::accounting::ComparedNoise;
 use super::expected::ExpectedError;
 use crate::accounting::running::Strategy;
 use crate::dataflow::{Schedule, Weekday};
@@ -70,6 +71,8 @@ pub struct Planned {
     pub paid: PlannedCost,
     /// The deviation of the noise over the least that is known to suffice.
     pub near: Option<NoiseOptimality>,
+    /// The noise beside that in the other accounting, if the budget is an epsilon with a delta.
+    pub accounting: Option<ComparedNoise>,
     /// The memory held for people and keys.
     pub memory: PlannedMemory,
     /// The other releases with which it shares one table of people.

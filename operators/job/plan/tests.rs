@@ -230,7 +230,7 @@ fn what_will_not_work_is_said() {
         "people = { by = \"page\", keys = \"discover\" }\nbound = { keys = 100 }",
     );
     for (changes, words) in [
-        (&[("epsilon = 1.0", "epsilon = 0.01")][..], "a cell needs 55710 people"),
+        (&[("epsilon = 1.0", "epsilon = 0.01")][..], "a cell needs 50390 people"),
         (&[discover], "a key is released once about "),
         (&[("every = \"1 day\"", "every = \"1 day\"\nover = \"7 days\"")], "charged for 7 times"),
         (
@@ -246,7 +246,7 @@ fn what_will_not_work_is_said() {
         (&[("share = 1", "share = 0.7")], "30% of it is given to no release"),
         (
             &[("until = \"2026-04-11T00:00:00Z\"\n", ""), ("share = 1", "cost = { rho = 0.001 }")],
-            "at most 24 fit the budget",
+            "at most 28 fit the budget",
         ),
     ] {
         let found = warnings(changes);
@@ -450,7 +450,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(
         names(&line),
-        "account asks cap delta from job ledger left promise releases restart together unit until version warnings"
+        "account accounting asks cap delta from job ledger left promise releases restart together unit until version warnings"
     );
     assert_eq!(
         names(&line["releases"][0]),

@@ -184,8 +184,10 @@ fn fitting(cap: &PrivacyCost, cost: &PrivacyCost) -> u128 {
     };
     match (cap, cost) {
         (PrivacyCost::Pure { epsilon: all }, PrivacyCost::Pure { epsilon: one }) => times(*all, *one),
-        (PrivacyCost::Zcdp { rho: all, .. }, PrivacyCost::Zcdp { rho: one, .. }) => times(*all, *one),
-        _ => 0,
+        _ => match (cap.rho_and_delta(), cost.rho_and_delta()) {
+            (Some((all, _)), Some((one, _))) => times(all, one),
+            _ => 0,
+        },
     }
 }
 /// Returns the remedy for a release of windows that overlap: distinct people of several windows are no sum of those of each.

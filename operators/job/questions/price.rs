@@ -1,6 +1,6 @@
 //! The price of a bundle of answers: an epsilon and a delta for all of them, stated, or found within a share of the budget.
 
-use crate::accounting::{BudgetUnits, Omega, PrivacyCost, ReleaseCost};
+use crate::accounting::{BudgetUnits, PrivacyCost, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{AskSpec, BudgetShare, Job, PriceSpec};
 use crate::job::release_plan::{Horizon, floor, schedule};
@@ -67,20 +67,15 @@ fn price(job: &Job, ask: &AskSpec, horizon: Horizon, index: usize) -> Result<Ask
 
 /// Returns this share of a cap, rounded down.
 fn part(cap: &PrivacyCost, share: BudgetShare) -> PrivacyCost {
-    match cap {
-        PrivacyCost::Zcdp { rho, delta, .. } => {
-            let (rho, delta) = (share.part_of(*rho), share.part_of(*delta));
-            PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY }
-        }
-        // A pure budget pays for no delta.
-        other => other.nothing(),
-    }
+    // A pure budget pays for no delta.
+    let parts = cap.rho_and_delta();
+    parts.map_or_else(|| cap.nothing(), |(rho, delta)| cap.alike(share.part_of(rho), share.part_of(delta)))
 }
 
 /// Returns the largest epsilon, and the largest delta beside it, that fit into this part of the budget; each has six digits, so
 /// that an identity that is made of them is the same on every machine.
 fn largest(whole: &PrivacyCost, is_cut: bool, fits: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
-    let PrivacyCost::Zcdp { delta: all, .. } = whole else { return None };
+    let (_, all) = whole.rho_and_delta()?;
     let six_digits = |number: f64| {
         let units = BudgetUnits::at_most_float("epsilon", number).ok()?;
         Some(floor(units)?.to_f64())

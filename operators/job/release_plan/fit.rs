@@ -3,7 +3,7 @@
 use dashu_int::UBig;
 
 use super::ConcurrentWindows;
-use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, convert};
+use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CostSpec, Job, PriceSpec};
@@ -106,7 +106,7 @@ fn is_some_of(left: &PrivacyCost, cap: &PrivacyCost) -> bool {
 fn size(amount: &PrivacyCost) -> u128 {
     match amount {
         PrivacyCost::Pure { epsilon } => epsilon.to_bits(),
-        PrivacyCost::Zcdp { rho, .. } => rho.to_bits(),
+        PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => rho.to_bits(),
         _ => 0,
     }
 }
@@ -127,11 +127,11 @@ fn part(cap: &PrivacyCost, share: BudgetShare, together: ConcurrentWindows, disc
     let shared = |all: BudgetUnits| share.part_of(all);
     match cap {
         PrivacyCost::Pure { epsilon } => PrivacyCost::Pure { epsilon: together.divide(shared(*epsilon)) },
-        PrivacyCost::Zcdp { rho, delta, .. } => {
+        PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
             let delta = if discovers { together.divide_evenly(shared(*delta)) } else { BudgetUnits::ZERO };
-            PrivacyCost::Zcdp { rho: together.divide(shared(*rho)), delta, omega: Omega::EVERY }
+            cap.alike(together.divide(shared(*rho)), delta)
         }
-        // Budget accounts hold only these two currencies.
+        // Budget accounts hold only these currencies.
         other => other.clone(),
     }
 }
@@ -187,22 +187,18 @@ pub(in crate::job) fn largest_fitting_cost(
         Some(word) if own <= each(all) => Some(word.clone()),
         _ => floor(each(all)),
     };
-    match (cost, left) {
-        (PrivacyCost::Pure { .. }, PrivacyCost::Pure { epsilon }) => {
-            Some(format!("epsilon = {}", floor(each(*epsilon))?))
-        }
-        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: all, delta: all_delta, .. }) => {
-            let noise = match &words.epsilon {
-                Some(word) if *rho <= each(*all) => format!("epsilon = {}", word.clone()),
-                Some(_) => format!("epsilon = {}", epsilon_within(each(*all))?),
-                None => format!("rho = {}", kept(*rho, *all, &words.rho)?),
-            };
-            match &words.delta {
-                Some(_) => Some(format!("{noise}, delta = {}", kept(*delta, *all_delta, &words.delta)?)),
-                None => Some(noise),
-            }
-        }
-        _ => None,
+    if let (PrivacyCost::Pure { .. }, PrivacyCost::Pure { epsilon }) = (cost, left) {
+        return Some(format!("epsilon = {}", floor(each(*epsilon))?));
+    }
+    let ((rho, delta), (all, all_delta)) = (cost.rho_and_delta()?, left.rho_and_delta()?);
+    let noise = match &words.epsilon {
+        Some(word) if rho <= each(all) => format!("epsilon = {}", word.clone()),
+        Some(_) => format!("epsilon = {}", epsilon_within(&left.alike(each(all), BudgetUnits::ZERO))?),
+        None => format!("rho = {}", kept(rho, all, &words.rho)?),
+    };
+    match &words.delta {
+        Some(_) => Some(format!("{noise}, delta = {}", kept(delta, all_delta, &words.delta)?)),
+        None => Some(noise),
     }
 }
 
@@ -217,11 +213,11 @@ pub(in crate::job) fn floor(amount: BudgetUnits) -> Option<Decimal> {
     (digits != UBig::ZERO).then(|| Decimal::of(&digits.to_string(), -power))
 }
 
-/// Returns a pure epsilon that converts to no more than this rho.
-fn epsilon_within(rho: BudgetUnits) -> Option<Decimal> {
+/// Returns a pure epsilon that converts to no more than this amount.
+fn epsilon_within(amount: &PrivacyCost) -> Option<Decimal> {
     let fits = |epsilon: f64| {
-        let cost = BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon));
-        cost.is_ok_and(|cost| cost <= rho)
+        let cost = PrivacyCost::pure(epsilon).and_then(|cost| cost.in_currency_of(amount));
+        cost.is_ok_and(|cost| cost.within(amount))
     };
     let (mut low, mut high) = (0.0, 500.0);
     for _ in 0..100 {
@@ -248,11 +244,13 @@ mod tests {
         assert_eq!(floor(BudgetUnits::ZERO), None);
         for rho in [1e-9, 1e-3, 0.5, 20.0] {
             let rho = BudgetUnits::at_most_float("rho", rho).unwrap();
-            let epsilon = epsilon_within(rho).unwrap().to_f64();
-            assert!(BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon)).unwrap() <= rho);
-            assert!(
-                BudgetUnits::at_least_float("rho", convert::rho_of_pure(epsilon * 1.0001)).unwrap() > rho
-            );
+            for account in [PrivacyCost::zcdp(1.0).unwrap(), PrivacyCost::gaussian(1.0).unwrap()] {
+                let amount = account.alike(rho, BudgetUnits::ZERO);
+                let epsilon = epsilon_within(&amount).unwrap().to_f64();
+                let cost =
+                    |epsilon: f64| PrivacyCost::pure(epsilon).unwrap().in_currency_of(&amount).unwrap();
+                assert!(cost(epsilon).within(&amount) && !cost(epsilon * 1.0001).within(&amount));
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ use super::statistics::{
     StatisticTerms, ValueField,
 };
 use super::unfit::UnfitJob;
-use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise};
+use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
@@ -330,17 +330,12 @@ fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Unfit
 
 /// Returns the delta that a cost reserves for partition selection.
 pub(crate) fn delta_of(cost: &PrivacyCost) -> BudgetUnits {
-    if let PrivacyCost::Zcdp { delta, .. } = cost { *delta } else { BudgetUnits::ZERO }
+    cost.rho_and_delta().map_or(BudgetUnits::ZERO, |(_, delta)| delta)
 }
 
 /// Returns the part of a cost that the noise charges.
 fn without_delta(cost: &PrivacyCost) -> PrivacyCost {
-    match cost {
-        PrivacyCost::Zcdp { rho, .. } => {
-            PrivacyCost::Zcdp { rho: *rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
-        }
-        other => other.clone(),
-    }
+    cost.rho_and_delta().map_or_else(|| cost.clone(), |(rho, _)| cost.alike(rho, BudgetUnits::ZERO))
 }
 
 #[cfg(test)]

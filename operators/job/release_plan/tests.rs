@@ -91,13 +91,10 @@ fn a_share_is_divided_by_the_windows_of_a_lifetime() {
     let job = job(GOOD);
     let offers = offered(&job).unwrap();
     assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (31, 1));
-    let (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: cap, delta: all, .. }) =
-        (&offers[0].cost, job.account().cap())
-    else {
-        panic!()
-    };
+    let (rho, delta) = offers[0].cost.rho_and_delta().unwrap();
+    let (cap, all) = job.account().cap().rho_and_delta().unwrap();
     let part = |all: BudgetUnits| all.to_bits() * 4 / 310;
-    assert_eq!((rho.to_bits(), delta.to_bits()), (part(*cap), part(*all)));
+    assert_eq!((rho.to_bits(), delta.to_bits()), (part(cap), part(all)));
     assert_eq!(offers[1].values, [("price".into(), DecimalPoint::digits(6).unwrap())]);
     assert_eq!(offers[0].key.as_ref().unwrap().fields, ["page"]);
     assert_eq!(delta_of(&offers[1].cost), BudgetUnits::ZERO);
@@ -132,7 +129,7 @@ proptest! {
 fn what_is_proposed_for_a_cost_fits() {
     let epsilons = GOOD.replace(
         "noise = \"gaussian\"\ncost = { rho = 0.001 }",
-        "noise = \"laplace\"\ncost = { epsilon = 0.21 }",
+        "noise = \"laplace\"\ncost = { epsilon = 0.15 }",
     );
     let discovering = GOOD.replace("share = 0.4", "cost = { rho = 0.0009, delta = 1.5e-8 }");
     let pure = GOOD
@@ -142,7 +139,7 @@ fn what_is_proposed_for_a_cost_fits() {
         .replace("rho = 0.001", "epsilon = 0.7");
     for (text, place, change) in [
         (GOOD.replace("rho = 0.001 }", "rho = 0.02 }"), "release[2].cost", "cost = { rho = 0.02 }"),
-        (epsilons, "release[2].cost", "cost = { epsilon = 0.21 }"),
+        (epsilons, "release[2].cost", "cost = { epsilon = 0.15 }"),
         (discovering, "release[1].cost", "cost = { rho = 0.0009, delta = 1.5e-8 }"),
         (pure, "release[2].cost", "cost = { epsilon = 0.7 }"),
     ] {
@@ -154,7 +151,10 @@ fn what_is_proposed_for_a_cost_fits() {
         assert!(offered(&job(&changed)).is_ok(), "{changed}");
     }
     let nothing = refused(&GOOD.replace("share = 0.4", "share = 1"));
-    assert!(nothing.contains("release[2].cost: ") && nothing.contains("nothing of rho"), "{nothing}");
+    assert!(
+        nothing.contains("release[2].cost: ") && nothing.contains("nothing of Gaussian rho"),
+        "{nothing}"
+    );
 }
 
 #[test]

@@ -151,7 +151,10 @@ impl ConcurrentWindows {
             PrivacyCost::Zcdp { rho, delta: own, omega } => {
                 Some(PrivacyCost::Zcdp { rho: main(*rho)?, delta: delta(*own)?, omega: *omega })
             }
-            // Budget accounts hold only these two currencies.
+            PrivacyCost::Gaussian { rho, delta: own } => {
+                Some(PrivacyCost::Gaussian { rho: main(*rho)?, delta: delta(*own)? })
+            }
+            // Budget accounts hold only these currencies.
             _ => None,
         }
     }

@@ -174,9 +174,13 @@ pub(super) fn in_six_digits(cost: &PrivacyCost, up: bool) -> String {
         |units: BudgetUnits| six_digits(if up { units.to_float_up() } else { units.to_float_down() }, up);
     match cost {
         PrivacyCost::Pure { epsilon } => format!("epsilon {}", of(*epsilon)),
-        PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => format!("rho {}", of(*rho)),
-        PrivacyCost::Zcdp { rho, delta, .. } => format!("rho {}, delta {}", of(*rho), of(*delta)),
-        // Budget accounts hold only these two currencies.
+        PrivacyCost::Zcdp { rho, delta, .. } | PrivacyCost::Gaussian { rho, delta } => {
+            let law = if matches!(cost, PrivacyCost::Gaussian { .. }) { "Gaussian " } else { "" };
+            let delta =
+                if *delta == BudgetUnits::ZERO { String::new() } else { format!(", delta {}", of(*delta)) };
+            format!("{law}rho {}{delta}", of(*rho))
+        }
+        // Budget accounts hold only these currencies.
         other => other.to_string(),
     }
 }
@@ -325,29 +329,28 @@ impl Job {
             let parts = UBig::from(left) * UBig::from(whole) / UBig::from(stated.max(1));
             u64::try_from(parts).map_or(whole, |parts| parts.min(whole))
         };
-        match (self.account().cap(), cap, paid) {
-            (
-                PrivacyCost::Pure { epsilon: stated },
-                PrivacyCost::Pure { epsilon: cap },
-                PrivacyCost::Pure { epsilon: paid },
-            ) => part(*stated, *cap, *paid),
-            (
-                PrivacyCost::Zcdp { rho: stated, delta: stated_delta, .. },
-                PrivacyCost::Zcdp { rho: cap, delta: cap_delta, .. },
-                PrivacyCost::Zcdp { rho: paid, delta: paid_delta, .. },
-            ) => {
-                let of_rho = part(*stated, *cap, *paid);
+        if let (
+            PrivacyCost::Pure { epsilon: stated },
+            PrivacyCost::Pure { epsilon: cap },
+            PrivacyCost::Pure { epsilon: paid },
+        ) = (self.account().cap(), cap, paid)
+        {
+            return part(*stated, *cap, *paid);
+        }
+        let both = [self.account().cap(), cap, paid].map(PrivacyCost::rho_and_delta);
+        match both {
+            [Some((stated, stated_delta)), Some((cap, cap_delta)), Some((paid, paid_delta))] => {
+                let of_rho = part(stated, cap, paid);
                 let is_share = |price: &PriceSpec| matches!(price, PriceSpec::Share(_));
                 let takes_delta = self.releases.iter().any(|own| own.charges_delta() && is_share(&own.price))
                     || self.asks.iter().any(|own| is_share(&own.price));
-                let is_stated = *stated_delta != BudgetUnits::ZERO;
-                if takes_delta && is_stated {
-                    of_rho.min(part(*stated_delta, *cap_delta, *paid_delta))
+                if takes_delta && stated_delta != BudgetUnits::ZERO {
+                    of_rho.min(part(stated_delta, cap_delta, paid_delta))
                 } else {
                     of_rho
                 }
             }
-            // Budget accounts hold only these two currencies.
+            // Budget accounts hold only these currencies.
             _ => whole,
         }
     }

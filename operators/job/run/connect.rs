@@ -140,10 +140,8 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
 
 /// Returns true if a delta is asked of an account that has none.
 fn lacks_delta(limit: &PrivacyCost, asked: &PrivacyCost) -> bool {
-    match (limit, asked) {
-        (PrivacyCost::Zcdp { delta: limit, .. }, PrivacyCost::Zcdp { delta: asked, .. }) => {
-            *limit == BudgetUnits::ZERO && *asked != BudgetUnits::ZERO
-        }
+    match (limit.rho_and_delta(), asked.rho_and_delta()) {
+        (Some((_, limit)), Some((_, asked))) => limit == BudgetUnits::ZERO && asked != BudgetUnits::ZERO,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::dataflow::{Schedule, SpillSpace};
-use crate::job::config::shell_quoted;
+use crate::job::config::{Accounting, shell_quoted};
 use crate::ledger::place::directory;
 use crate::ledger::{AccountSpec, Ledger, LedgerKey, Name};
 use crate::time::in_utc;
@@ -43,7 +43,16 @@ impl Job {
         // So are the same settings of a job that charges a delta now and did not then, or the other way
         // round.
         let caps = ledger.caps(name)?;
-        let words = [true, false].map(|charges| self.privacy.budget.cap(charges));
+        let accounting = self.accounting();
+        if let Some(other) = Accounting::of(known.cap()).filter(|other| Some(*other) != accounting) {
+            return Err(RunError::configuration(format!(
+                "privacy.accounting: found {} for account {name} in ledger {at}, which is stated with {word}; give accounting = \
+                 \"{word}\" in [privacy], which keeps all releases as they were, or another account",
+                accounting.map_or("a budget without delta", Accounting::word),
+                word = other.word()
+            )));
+        }
+        let words = [true, false].map(|charges| self.cap_of_budget(charges));
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
             return Err(RunError::configuration(format!(
                 "privacy.budget: found another budget for account {name} in ledger {at}, {} where {} is stated; give what was \

@@ -11,7 +11,7 @@
 use serde::Serialize;
 
 use super::prepared::{NumberSensitivity, PreparedStatistic};
-use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost};
+use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost, PrivacyCost, RoundedGaussianCost};
 use crate::mechanisms::{Noised, is_near};
 
 /// The optimality of noise, relative to the best that is known.
@@ -38,12 +38,15 @@ pub(super) fn total(prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<
     // The scale in steps, in which the noise is drawn.
     let scale = noised.scale() / point.float(1.0);
     let deviation = match noised.kind() {
+        "gaussian" if matches!(cost, PrivacyCost::Gaussian { .. }) => {
+            RoundedGaussianCost::new(scale, 1).ok()?.deviation()
+        }
         "gaussian" => DiscreteGaussianCost::new(scale, 1).ok()?.deviation(),
         "laplace" => DiscreteLaplaceCost::new(scale, 1).ok()?.deviation(),
         _ => return None,
     };
     match cost {
-        PrivacyCost::Zcdp { rho, .. } => {
+        PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => {
             let least = (moved.l2_squared() as f64 / (2.0 * rho.to_float_up())).sqrt();
             let of = "the continuous Gaussian law of this rho, the best that is known";
             near(deviation / least, of)

@@ -6,7 +6,7 @@ use super::choose::AnswerChoice;
 use super::largest::{Largest, Monotone};
 use super::quantiles::{PreparedQuantiles, Quantiles, ranked};
 use super::search::{Inverted, Searched, inverted, searched};
-use crate::accounting::PrivacyCost;
+use crate::accounting::{BudgetUnits, PrivacyCost, gdp};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::Mechanism;
 use crate::mechanisms::additive::{Family, UncheckedNoise, asks, rho_of};
@@ -83,7 +83,8 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
 /// mechanism, drawn from integer weights exactly. It finds quantiles, and, as the shifted inverse, largest
 /// values; the best known where a pure epsilon is asked for.
 ///
-/// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho.
+/// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho, or the mu of pure
+/// `epsilon / 2`.
 #[derive(Clone, Debug)]
 pub struct Exponential(UncheckedNoise);
 
@@ -98,7 +99,7 @@ impl Exponential {
         Exponential::asked(rho_of(rho))
     }
 
-    /// A choice that costs this amount a window: pure epsilon or rho.
+    /// A choice that costs this amount a window: pure epsilon, or rho in zCDP or in Gaussian differential privacy.
     pub fn cost(amount: &PrivacyCost) -> Exponential {
         Exponential::asked(Spend::of(amount))
     }
@@ -189,13 +190,20 @@ impl ChoiceRule {
 pub(super) struct EpsilonShare(u128);
 
 impl EpsilonShare {
-    /// One of `parts` equal parts, rounded down: epsilons add up to no more than what is spent. A choice of
-    /// epsilon costs `epsilon^2 / 8` of rho; in units of 2^-64 that is `bits^2 <= 2^67 rho`, and the largest
-    /// such whole number is taken.
+    /// One of `parts` equal parts, rounded down: epsilons, or the rhos or squares of mu that they cost, add up to
+    /// no more than what is spent. A choice of epsilon costs `epsilon^2 / 8` of rho; in units of 2^-64 that is
+    /// `bits^2 <= 2^67 rho`, and the largest such whole number is taken.
     pub(super) fn of(spend: Spend, parts: u64) -> EpsilonShare {
         let part = |bits: u128| bits / u128::from(parts.max(1));
         EpsilonShare(match spend {
             Spend::Pure(epsilon) => part(epsilon.to_bits()),
+            // The mu of a choice is that of half its range, as pure epsilon.
+            Spend::Mu(rho) => {
+                let mu = gdp::mu_within_rho(BudgetUnits::from_bits(part(rho.to_bits())));
+                let half =
+                    gdp::epsilon_within(mu).and_then(|half| BudgetUnits::at_most_float("epsilon", half));
+                half.map_or(0, |half| 2 * half.to_bits())
+            }
             // A root of less than 2^195.
             Spend::Rho(rho) => {
                 let square = UBig::from(part(rho.to_bits())) << 67usize;

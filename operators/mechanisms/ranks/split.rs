@@ -112,7 +112,7 @@ impl Splitting {
             return Err(Invalid::new("q", InvalidKind::Mixed, "quantiles in ascending order, each once"));
         }
         if rule == ChoiceRule::PermuteAndFlip {
-            if matches!(asked.spend, Spend::Rho(_)) {
+            if !matches!(asked.spend, Spend::Pure(_)) {
                 return Err(Invalid::new("currency", InvalidKind::Mixed, "pure epsilon to permute-and-flip"));
             }
             if grid.top() > ChoiceRule::FLIPPED {

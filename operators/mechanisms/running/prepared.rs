@@ -10,7 +10,7 @@ use crate::accounting::running::{REMEMBERED, Strategy, VarianceByTick, whole};
 use crate::accounting::{BudgetUnits, DiscreteGaussianCost, running};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio};
+use crate::noise::{DiscreteGaussian, NoiseDistribution, NoiseSource, Ratio, RoundedGaussian};
 
 /// The contribution bound of one privacy unit on the exact numbers, over all ticks together.
 ///
@@ -93,7 +93,7 @@ pub struct PreparedRunning {
     strategy: Strategy,
     /// The last tick, for totals that end.
     horizon: Option<u64>,
-    law: DiscreteGaussian,
+    law: LatticeLaw,
     charge: BudgetUnits,
     /// The standard deviation of a draw, in units of a total.
     draw: f64,
@@ -148,6 +148,30 @@ impl MeasurementPlan {
         match self {
             MeasurementPlan::History(history) => history.width(),
             MeasurementPlan::Buffers(_) | MeasurementPlan::Nodes(_) => 0,
+        }
+    }
+}
+
+/// The law of the noise on measurements.
+#[derive(Clone, Debug)]
+pub(super) enum LatticeLaw {
+    Discrete(DiscreteGaussian),
+    Rounded(RoundedGaussian),
+}
+
+impl LatticeLaw {
+    pub(super) fn draw(&self, noise: &mut NoiseSource) -> i64 {
+        match self {
+            LatticeLaw::Discrete(law) => law.draw(noise),
+            LatticeLaw::Rounded(law) => law.draw(noise),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn variance(&self) -> Ratio {
+        match self {
+            LatticeLaw::Discrete(law) => law.variance(),
+            LatticeLaw::Rounded(law) => law.variance(),
         }
     }
 }
@@ -250,7 +274,7 @@ impl PreparedRunning {
             plan,
             strategy,
             horizon,
-            law,
+            law: LatticeLaw::Discrete(law),
             charge,
             draw,
             growth,
@@ -259,6 +283,20 @@ impl PreparedRunning {
             parameters,
             is_of_entries,
         })
+    }
+
+    /// The same with rounded noise in place of the discrete one, at the same rho, which is then half the square of
+    /// mu: measurements are whole numbers, and each is noised once.
+    ///
+    /// # Errors
+    /// Never, for the discrete law of this variance is a law.
+    pub fn rounded(self) -> Result<PreparedRunning, Invalid> {
+        let LatticeLaw::Discrete(law) = &self.law else { return Ok(self) };
+        let law = RoundedGaussian::new(law.variance())?;
+        let step = libm::exp2(f64::from(self.plan.bits()));
+        let draw = (law.variance().to_f64() + 1.0 / 12.0).sqrt() / step;
+        let parameters = Canonical::new("discreet running rounded 1").digest(&self.parameters).finish();
+        Ok(PreparedRunning { law: LatticeLaw::Rounded(law), draw, parameters, ..self })
     }
 
     /// The rho of all totals of all keys together, for one privacy unit more or less: computed from the
@@ -381,7 +419,7 @@ impl PreparedRunning {
     }
 
     #[cfg(test)]
-    pub(super) fn law(&self) -> &DiscreteGaussian {
+    pub(super) fn law(&self) -> &LatticeLaw {
         &self.law
     }
 

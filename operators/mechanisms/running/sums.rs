@@ -8,7 +8,6 @@
 use super::prepared::{PreparedRunning, StreamContribution};
 use super::total::TotalSpan;
 use super::totals::{RunningForm, RunningNumbers, noised, prepare};
-use crate::accounting::BudgetUnits;
 use crate::accounting::running::Strategy;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::Gaussian;
@@ -86,11 +85,11 @@ impl<S: PairStatistic> RunningSums<S> {
         &self,
         name: &'static str,
         most: u64,
-        rho: BudgetUnits,
+        spend: Spend,
     ) -> Result<(PreparedRunning, Noised), Invalid> {
         let limits = self.each.limits();
         let reach = StreamContribution::new(most.saturating_mul(limits.per_key()), limits.keys())?;
-        let running = self.span.prepare(self.strategy, reach, rho)?;
+        let running = self.span.prepare(self.strategy, reach, spend)?;
         let noise = noised(name, &running);
         Ok((running, noise))
     }
@@ -104,15 +103,6 @@ impl<S: PairStatistic> Statistic for RunningSums<S> {
     /// The sensitivity of the sums of one window. All totals together move by more, and the charge is for that.
     fn sensitivity(&self) -> Sensitivity {
         self.each.sensitivity()
-    }
-}
-
-/// Splits rho by a percentage.
-fn split(rho: BudgetUnits, percent: u8) -> (BudgetUnits, BudgetUnits) {
-    match Spend::Rho(rho).split(percent) {
-        (Spend::Rho(part), Spend::Rho(rest)) => (part, rest),
-        // Rho is split into rho.
-        _ => (BudgetUnits::ZERO, rho),
     }
 }
 
@@ -177,8 +167,8 @@ impl<K: Key> Mechanism<RunningSums<Mean<K>>> for Gaussian {
     fn prepare(&self, statistic: &RunningSums<Mean<K>>) -> Result<Self::Prepared, Invalid> {
         let (mean, counting) = (statistic.each(), self.0.counting()?);
         let stated = mean.stated();
-        let numbers = |rho| {
-            let (counted, summed) = split(rho, counting);
+        let numbers = |spend: Spend| {
+            let (counted, summed) = spend.split(counting);
             let (sums, sum) = statistic.total("sum", mean.range().width(), summed)?;
             let (counts, count) = statistic.total("records", 1, counted)?;
             let sum = sum.with_point(stated.point);
@@ -196,9 +186,9 @@ impl<K: Key> Mechanism<RunningSums<Variance<K>>> for Gaussian {
     fn prepare(&self, statistic: &RunningSums<Variance<K>>) -> Result<Self::Prepared, Invalid> {
         let (variance, counting) = (statistic.each(), self.0.counting()?);
         let units = variance.moments();
-        let numbers = |rho| {
-            let (counted, rest) = split(rho, counting);
-            let (summed, squared) = split(rest, SUMMING);
+        let numbers = |spend: Spend| {
+            let (counted, rest) = spend.split(counting);
+            let (summed, squared) = rest.split(SUMMING);
             let [most, square] = variance.most_of_a_record();
             let (sums, sum) = statistic.total("sum", most, summed)?;
             let (squares, square) = statistic.total("squares", square, squared)?;
@@ -216,8 +206,8 @@ impl<K: Key> Mechanism<RunningSums<Ratio<K>>> for Gaussian {
 
     fn prepare(&self, statistic: &RunningSums<Ratio<K>>) -> Result<Self::Prepared, Invalid> {
         let ratio = statistic.each();
-        let numbers = |rho| {
-            let (above, below) = split(rho, UPPER);
+        let numbers = |spend: Spend| {
+            let (above, below) = spend.split(UPPER);
             let [(most, point), (lower_most, lower_point)] = ratio.most_of_a_record();
             let (uppers, upper) = statistic.total(SUMS[0], most, above)?;
             let (lowers, lower) = statistic.total(SUMS[1], lower_most, below)?;

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use super::prepared::{PreparedRunning, StreamContribution};
-use crate::accounting::BudgetUnits;
 use crate::accounting::running::{self, Strategy, StrategyChoice};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::mechanism::Sealed;
+use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::{Cell, Cells};
 use crate::mechanisms::statistic::{KeyedStatistic, MeasureKind, Statistic, Total};
 
@@ -50,18 +50,21 @@ impl TotalSpan {
         self,
         strategy: Option<Strategy>,
         reach: StreamContribution,
-        rho: BudgetUnits,
+        spend: Spend,
     ) -> Result<PreparedRunning, Invalid> {
         let strategy = match strategy {
             Some(strategy) => strategy,
             None => self.strategies()?.best().strategy(),
         };
-        match self {
+        let running = match self {
             TotalSpan::SoFar { windows } | TotalSpan::People { windows, .. } => {
-                PreparedRunning::so_far(strategy, windows, reach, rho)
+                PreparedRunning::so_far(strategy, windows, reach, spend.units())
             }
-            TotalSpan::Last { windows } => PreparedRunning::over_last(strategy, windows, reach, rho),
-        }
+            TotalSpan::Last { windows } => {
+                PreparedRunning::over_last(strategy, windows, reach, spend.units())
+            }
+        }?;
+        if matches!(spend, Spend::Mu(_)) { running.rounded() } else { Ok(running) }
     }
 
     pub(super) fn checked(self) -> Result<u64, Invalid> {
@@ -194,13 +197,13 @@ impl<K: Key> RunningTotal<K> {
     }
 
     /// Prepares the totals of one key at this price.
-    pub(super) fn engine(&self, rho: BudgetUnits) -> Result<PreparedRunning, Invalid> {
+    pub(super) fn engine(&self, spend: Spend) -> Result<PreparedRunning, Invalid> {
         let keys = self.stated().limits.keys();
         let reach = match self.span {
             TotalSpan::People { entries, .. } => StreamContribution::entries(entries, keys)?,
             TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => StreamContribution::new(self.each(), keys)?,
         };
-        self.span.prepare(self.strategy, reach, rho)
+        self.span.prepare(self.strategy, reach, spend)
     }
 
     pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {

@@ -10,8 +10,8 @@ use super::prepared::IntervalWidths;
 use super::prepared::PreparedRunning;
 use super::state::TotalState;
 use super::total::{RunningTotal, TotalSpan};
+use crate::accounting::ReleaseCost;
 use crate::accounting::running::strategies;
-use crate::accounting::{BudgetUnits, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family, Gaussian, UncheckedNoise};
@@ -99,8 +99,8 @@ impl<K: Key> Mechanism<RunningTotal<K>> for Gaussian {
 
     fn prepare(&self, statistic: &RunningTotal<K>) -> Result<RunningTotals<K>, Invalid> {
         let stated = statistic.stated();
-        let numbers = |rho| {
-            let running = statistic.engine(rho)?;
+        let numbers = |spend: Spend| {
+            let running = statistic.engine(spend)?;
             let noised = noised(statistic.measures(), &running).with_point(stated.point);
             Ok(([running], [noised]))
         };
@@ -127,16 +127,18 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
     (stated, name): (&KeyedStatistic<'_, K>, &'static str),
     span: TotalSpan,
     form: F,
-    numbers: impl FnOnce(BudgetUnits) -> Result<([PreparedRunning; N], [Noised; N]), Invalid>,
+    numbers: impl FnOnce(Spend) -> Result<([PreparedRunning; N], [Noised; N]), Invalid>,
 ) -> Result<RunningNumbers<K, F, N>, Invalid> {
-    let Spend::Rho(rho) = asked.spend()? else {
+    let spend = asked.spend()?;
+    if matches!(spend, Spend::Pure(_)) {
         let remedy =
             "rho, or epsilon with a delta: totals that are released at every window have Gaussian noise";
         return Err(Invalid::new("delta", InvalidKind::Missing, remedy));
-    };
-    let (selecting, releasing) = match (stated.keys.discovers(), Spend::Rho(rho).split(asked.selecting()?)) {
-        (true, (selecting, Spend::Rho(releasing))) => (Some(selecting), releasing),
-        _ => (None, rho),
+    }
+    let (selecting, releasing) = match (stated.keys.discovers(), spend.split(asked.selecting()?)) {
+        (true, parts) => parts,
+        // Nothing is selected.
+        (false, _) => (spend, spend),
     };
     let (running, noise) = numbers(releasing)?;
     let person = Sensitivity::each(stated.limits, 1)?;
@@ -148,11 +150,7 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
             | TotalSpan::Last { windows }
             | TotalSpan::People { windows, .. }) = span;
             let lengths = strategies::levels(windows);
-            let noise = Additive::within(
-                Family::Gaussian,
-                selecting.unwrap_or(Spend::Rho(BudgetUnits::ZERO)),
-                &person.times(lengths)?,
-            )?;
+            let noise = Additive::within(Family::Gaussian, selecting, &person.times(lengths)?)?;
             let cells = stated.limits.keys().saturating_mul(lengths.into());
             let threshold = Threshold::new(noise, cells, delta.clone()?)?;
             TotalSource::Discovered { threshold, lengths, at_most: *at_most }
@@ -187,8 +185,8 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
             bounded: stated.is_bounded() || matches!(span, TotalSpan::People { .. }),
         },
         widths,
-        cost: Spend::Rho(rho).cost_with(person.neighbours(), delta, (Cut::two_steps(stated.limits), true))?,
-        parameters: hash.digest(&parameters(asked, Spend::Rho(rho), delta, stated)).finish(),
+        cost: spend.cost_with(person.neighbours(), delta, (Cut::two_steps(stated.limits), true))?,
+        parameters: hash.digest(&parameters(asked, spend, delta, stated)).finish(),
         running,
     })
 }

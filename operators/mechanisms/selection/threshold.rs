@@ -17,7 +17,7 @@
 
 use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, InvalidKind};
-use crate::mechanisms::additive::{Additive, Family};
+use crate::mechanisms::additive::Additive;
 
 /// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
 const MARGIN: f64 = 1e-10;
@@ -110,9 +110,9 @@ fn given_away(p: f64, keys: u64) -> f64 {
 /// All tails of noise whose tail is a long sum. Up to 39 sigma; beyond, floats know nothing but 0.
 fn tails(noise: &Additive) -> Vec<f64> {
     let sigma = noise.scale();
-    // From 2^13 on a tail is a formula, as it is for Laplace noise; below, the table has some 300,000 entries
-    // at most.
-    if noise.family() == Family::Laplace || sigma >= 8192.0 {
+    // From 2^13 on a tail is a formula, as it always is for Laplace and for rounded noise; below, the table has
+    // some 300,000 entries at most.
+    if !noise.is_discrete_gaussian() || sigma >= 8192.0 {
         return Vec::new();
     }
     let reach = (39.0 * sigma) as usize + 1;

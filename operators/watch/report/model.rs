@@ -255,13 +255,13 @@ impl Model {
 
     /// Begins with the status of a budget, of windows that are not shown.
     pub(super) fn begin(&mut self, budget_status: &crate::gate::BudgetStatus) {
-        self.budget.before = part(&budget_status.spent, &budget_status.cap).unwrap_or(0.0);
+        self.budget.before = budget_status.spent.part_of(&budget_status.cap).unwrap_or(0.0);
         self.outlook(budget_status);
     }
 
     /// Adds the status of a budget at a window.
     pub(super) fn spend(&mut self, budget_status: &crate::gate::BudgetStatus) {
-        if let Some(part) = part(&budget_status.spent, &budget_status.cap) {
+        if let Some(part) = budget_status.spent.part_of(&budget_status.cap) {
             self.budget.spent.push((budget_status.window, part));
         }
         self.outlook(budget_status);
@@ -272,21 +272,6 @@ impl Model {
             Some((budget_status.account.clone(), budget_status.spent.clone(), budget_status.cap.clone()));
         self.budget.forecast = Some(Arc::clone(&budget_status.forecast));
     }
-}
-
-/// The spent part of the cap: of epsilon, or of rho and delta the larger part. `None` for other currencies.
-fn part(spent: &PrivacyCost, cap: &PrivacyCost) -> Option<f64> {
-    let of = |spent: f64, cap: f64| if cap > 0.0 { spent / cap } else { 0.0 };
-    let part = match (spent, cap) {
-        (PrivacyCost::Pure { epsilon }, PrivacyCost::Pure { epsilon: cap }) => {
-            of(epsilon.to_float_up(), cap.to_float_up())
-        }
-        (PrivacyCost::Zcdp { rho, delta, .. }, PrivacyCost::Zcdp { rho: cap, delta: delta_cap, .. }) => {
-            of(rho.to_float_up(), cap.to_float_up()).max(of(delta.to_float_up(), delta_cap.to_float_up()))
-        }
-        _ => return None,
-    };
-    part.is_finite().then_some(part)
 }
 
 impl ReleaseSeries {

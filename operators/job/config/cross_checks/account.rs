@@ -5,9 +5,10 @@ use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
 use crate::invalid::Invalid;
 use crate::job::config::every::{self, Every};
 use crate::job::config::node::{ConfigNode, TableNode};
-use crate::job::config::privacy::Protected;
+use crate::job::config::privacy::{Accounting, BudgetSpec, Protected};
 use crate::job::config::release::{CostSpec, ReleaseSpec};
 use crate::job::release_plan::largest_fitting_cost;
+use crate::job::statistics::NoiseKind;
 use crate::ledger::AccountSpec;
 
 /// Returns the budget account that all tables state together.
@@ -20,13 +21,47 @@ pub(super) fn stated(
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
     let charged = tables.releases.iter().any(ReleaseSpec::charges_delta) || !tables.asks.is_empty();
-    let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(charged))?;
+    let accounting = accounting(&place, tables)?;
+    let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(accounting, charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
     let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);
     place.accept(stated.and_then(|account| match privacy.privacy_unit.person_identity() {
         Some(person) => account.with_person(&person),
         None => Ok(account),
     }))
+}
+
+/// Returns the accounting of the budget account: the stated one, or else Gaussian where the budget is an epsilon
+/// and a delta, some release has Gaussian noise, and each has a price in it.
+fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting> {
+    let obstacle = obstacle(&tables.privacy.budget, tables.releases);
+    match (tables.privacy.accounting, obstacle) {
+        (Some(Accounting::Gaussian), Some((found, remedy))) => {
+            place.descendant(&["accounting"]).conflict(found, remedy)
+        }
+        (Some(stated), _) => Some(stated),
+        (None, None) if tables.releases.iter().any(|release| release.noise == NoiseKind::Gaussian) => {
+            Some(Accounting::Gaussian)
+        }
+        (None, _) => Some(Accounting::Zcdp),
+    }
+}
+
+/// Returns the reason for which a job has no Gaussian accounting, and the remedy.
+pub(in crate::job::config) fn obstacle(
+    budget: &BudgetSpec,
+    releases: &[ReleaseSpec],
+) -> Option<(&'static str, &'static str)> {
+    if budget.epsilon.is_none() || budget.delta.is_none() {
+        let found = "Gaussian accounting of a budget without epsilon and delta";
+        return Some((found, "epsilon and delta, or no accounting"));
+    }
+    if budget.omega != Omega::EVERY {
+        return Some(("Gaussian accounting beside an omega", "\"zcdp\", or no omega"));
+    }
+    let is_stable = |release: &ReleaseSpec| release.statistic.as_statistic().has_delta();
+    let found = "Gaussian accounting of a stable mean, whose price is in zCDP alone";
+    releases.iter().any(is_stable).then_some((found, "\"zcdp\""))
 }
 
 /// Returns the one number of windows in which all releases count a person, if they state one; the outer
@@ -116,13 +151,11 @@ pub(in crate::job::config) fn cost_in_account_currency(
         (Some(epsilon), _) => PrivacyCost::Pure { epsilon: BudgetUnits::at_least("epsilon", epsilon)? },
         (None, rho) => {
             let rho = rho.as_ref().map_or(Ok(BudgetUnits::ZERO), |rho| BudgetUnits::at_least("rho", rho))?;
-            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, omega: Omega::EVERY }
+            account.cap().alike(rho, BudgetUnits::ZERO)
         }
     };
     // The noise has its own cost, and partition selection charges its delta beside it.
-    Ok(match own.in_currency_of(account.cap())? {
-        // The noise that is priced here satisfies zCDP at every order.
-        PrivacyCost::Zcdp { rho, .. } => PrivacyCost::Zcdp { rho, delta, omega: Omega::EVERY },
-        other => other,
-    })
+    let own = own.in_currency_of(account.cap())?;
+    // The noise that is priced here satisfies zCDP at every order.
+    Ok(own.rho_and_delta().map_or_else(|| own.clone(), |(rho, _)| own.alike(rho, delta)))
 }

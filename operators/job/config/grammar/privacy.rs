@@ -61,6 +61,13 @@ pub(super) const PRIVACY: &[JobField] = &[
         .example("budget = { epsilon = 1.0, delta = 1e-7 }")
         .means("The probability with which the loss may exceed epsilon; required to discover keys.")
         .costs("It should be far below one over the number of people."),
+    number("privacy.budget.delta_for_keys")
+        .without("where some release has a delta: three tenths of delta, or half with `accounting = \"zcdp\"`")
+        .example("budget = { epsilon = 1.0, delta = 1e-6, delta_for_keys = 1e-7 }")
+        .means(
+            "The part of delta for discovered keys, stable means and answers to questions; the rest is for the noise.",
+        )
+        .costs("The more of it, the larger all noise; the less, the more people a key needs."),
     number("privacy.budget.rho").without("none: epsilon is stated").example("budget = { rho = 0.02 }").means(
         "The budget in zero-concentrated differential privacy, at most 500, which Gaussian noise is paid in.",
     ),
@@ -72,6 +79,16 @@ pub(super) const PRIVACY: &[JobField] = &[
              shares the account.",
         )
         .costs("A budget that holds below an order alone promises less."),
+    words("privacy.accounting", &["gaussian", "zcdp"])
+        .without(
+            "`gaussian` for an epsilon with a delta, where some noise is Gaussian and no mean is stable; else `zcdp`",
+        )
+        .example("accounting = \"zcdp\"")
+        .means(
+            "The currency in which the account keeps an epsilon with a delta, fixed by `ledger init`: `gaussian` needs 7 to \
+             10% less Gaussian noise, `zcdp` less of any other.",
+        )
+        .costs("An account keeps the one that it was stated with."),
     field("privacy.ledger", "a path, or an address of postgres://")
         .example("ledger = \"state/visits.ledger\"")
         .means("The ledger of the budget and of all that was released: a file, or a database on a server."),

@@ -73,7 +73,7 @@ fn numbers() {
     let tiny = GOOD.replace(SHARE, "cost = { rho = 1e-30, delta = 1e-30 }");
     let job = parse(&tiny).unwrap();
     let super::super::PriceSpec::Cost(words) = &job.releases[0].price else { panic!() };
-    let crate::accounting::PrivacyCost::Zcdp { rho, delta, .. } = job.cost(words).unwrap() else { panic!() };
+    let (rho, delta) = job.cost(words).unwrap().rho_and_delta().unwrap();
     assert_eq!((rho.to_bits(), delta.to_bits()), (1, 1));
 }
 

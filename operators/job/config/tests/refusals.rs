@@ -67,7 +67,7 @@ fn numbers_that_are_no_budget() {
         (BUDGET, "{ epsilon = 1.0, delta = 1e-6, rho = «0.1 }", &["either rho"]),
         (BUDGET, "«{ delta = 1e-6 }", &["privacy.budget", "an epsilon beside delta"]),
         (BUDGET, "«{}", &["privacy.budget", "epsilon and delta, or rho"]),
-        (BUDGET, "«1.0", &["a number", "a table of epsilon, delta, rho or omega"]),
+        (BUDGET, "«1.0", &["a number", "a table of epsilon, delta, delta_for_keys, rho or omega"]),
         (BUDGET, "{ rho = 1, omega = «1 }", &["omega", "above 1"]),
         (BUDGET, "{ epsilon = 1, omega = «40 }", &["an omega beside pure epsilon"]),
         // One field stated twice, in two ways.

@@ -58,9 +58,9 @@ fn totals_have_their_share_once() {
         let text = text(SO_FAR).replace("lifetime", promise);
         let job = Job::parse("jobs/shop.toml", &text).unwrap();
         let offers = job.release_plans(job.horizon()).unwrap();
-        let PrivacyCost::Zcdp { rho: cap, .. } = job.account().cap() else { panic!() };
-        let rho = |offer: &ReleasePlan| match offer.cost {
-            PrivacyCost::Zcdp { rho, delta: BudgetUnits::ZERO, .. } => rho.to_bits(),
+        let (cap, _) = job.account().cap().rho_and_delta().unwrap();
+        let rho = |offer: &ReleasePlan| match offer.cost.rho_and_delta().unwrap() {
+            (rho, BudgetUnits::ZERO) => rho.to_bits(),
             _ => panic!(),
         };
         let days = match promise {
@@ -129,7 +129,7 @@ fn what_no_total_can_be_is_named_by_its_field() {
     assert!(printed.contains("over = \"..\""), "{printed}");
     let priced = refused(&text(&SO_FAR.replace("share = 0.4", "cost = { rho = 0.02 }")));
     assert!(
-        priced.starts_with("release[2].cost: found rho 0.02 for all windows together, where "),
+        priced.starts_with("release[2].cost: found Gaussian rho 0.02 for all windows together, where "),
         "{priced}"
     );
     let (_, proposal) = priced.split_once("give at most ").unwrap();

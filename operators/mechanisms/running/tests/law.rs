@@ -1,7 +1,6 @@
 //! The distribution of the noise of totals, from draws.
 
 use super::*;
-use crate::noise::NoiseDistribution;
 use crate::noise::goodness::size;
 
 const RUNS: usize = 100_000;

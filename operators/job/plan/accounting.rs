@@ -1,0 +1,153 @@
+//! The two accountings of a budget compared: the noise that each release would have in the other one, and the
+//! least that Gaussian noise can have.
+
+use serde::Serialize;
+
+use crate::accounting::{DeltaForKeys, gdp};
+use crate::job::config::{Accounting, Job, PriceSpec};
+use crate::job::release_plan::ReleasePlan;
+use crate::job::statistics::{NoiseKind, PreparedStatistic};
+
+/// The noise of a release beside that in the other accounting of the same budget.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ComparedNoise {
+    /// The other accounting: `gaussian` or `zcdp`.
+    pub other: &'static str,
+    /// The scale of the noise over that in the other accounting.
+    pub times: f64,
+    /// The scale over the least that Gaussian noise has with the same share of this epsilon and delta, where no
+    /// delta is for keys: one Gaussian release of all shares attains it. `None` of other noise, and of a stated
+    /// cost.
+    pub over_least: Option<f64>,
+}
+
+/// Compares the noise of each release; `None` for each if the budget has one accounting alone.
+pub(super) fn compared(job: &Job, releases: &[PreparedStatistic]) -> Vec<Option<ComparedNoise>> {
+    let other = job.in_the_other_accounting();
+    let others = other.as_ref().and_then(|(accounting, other)| {
+        let plans = other.release_plans(other.horizon()).ok()?;
+        let prepared = |plan: &ReleasePlan| plan.prepare(other).ok();
+        Some((*accounting, plans.iter().map(prepared).collect::<Vec<_>>()))
+    });
+    let Some((other, others)) = others else { return vec![None; releases.len()] };
+    let least = least(job);
+    let scale = |release: &PreparedStatistic| release.noise.first().map(|noise| noise.scale());
+    let of = |(index, release): (usize, &PreparedStatistic)| {
+        let times = scale(release)? / scale(others.get(index)?.as_ref()?)?;
+        let stated = job.releases.get(index)?;
+        let is_shared = stated.noise == NoiseKind::Gaussian && matches!(stated.price, PriceSpec::Share(_));
+        Some(ComparedNoise { other: other.word(), times, over_least: least.filter(|_| is_shared) })
+    };
+    releases.iter().enumerate().map(of).collect()
+}
+
+/// Returns the scale of Gaussian noise over the least at the epsilon and delta of the budget.
+fn least(job: &Job) -> Option<f64> {
+    let budget = &job.privacy.budget;
+    let all = gdp::limit(budget.epsilon.as_ref()?, budget.delta.as_ref()?, DeltaForKeys::None).ok()?;
+    let (own, all) = (job.account().cap().rho_and_delta()?.0, all.rho_and_delta()?.0);
+    Some((all.to_float_up() / own.to_float_down()).sqrt())
+}
+
+/// The mean factor by which the other accounting must be better to be proposed.
+const WORTH: f64 = 1.01;
+
+/// Returns the proposal of the other accounting, where it has less noise on the whole: by the geometric mean over the
+/// releases.
+pub(super) fn proposal(job: &Job, compared: &[Option<ComparedNoise>]) -> Option<String> {
+    let known: Vec<&ComparedNoise> = compared.iter().flatten().collect();
+    let other = known.first()?.other;
+    let mean = known.iter().map(|noise| noise.times.ln()).sum::<f64>() / known.len() as f64;
+    (mean.exp() > WORTH).then(|| {
+        let name = job.account().name();
+        format!(
+            "privacy.accounting: with accounting = \"{other}\" noise is {:.2} times as large, in the mean of the releases; state it \
+             before `discreet ledger init`, or keep it as it is once account {name} is stated",
+            (-mean).exp()
+        )
+    })
+}
+
+impl Job {
+    /// Returns the same job with the other accounting of its account, if its budget has one.
+    fn in_the_other_accounting(&self) -> Option<(Accounting, Job)> {
+        let budget = &self.privacy.budget;
+        budget.epsilon.as_ref().and(budget.delta.as_ref())?;
+        let other = match self.accounting()? {
+            Accounting::Gaussian => Accounting::Zcdp,
+            Accounting::Zcdp => Accounting::Gaussian,
+        };
+        let mut job = self.clone();
+        job.keep_in(other).then_some((other, job))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::Job;
+
+    fn job(budget: &str, releases: &str) -> Job {
+        let text = format!(
+            "[job]\nname = \"shop\"\nversion = 1\nfrom = \"2026-01-01T00:00:00Z\"\nuntil = \"2026-01-02T00:00:00Z\"\n[source]\n\
+             type = \"synthetic\"\npeople = 10\nrows = 10\nkeys = 2\nseed = 1\n[privacy]\nperson = {{ field = \"user\", missing = \
+             \"drop\" }}\npromise = \"lifetime\"\n{budget}\nledger = \"l\"\naccount = \"a\"\n{releases}"
+        );
+        Job::parse("shop.toml", &text).unwrap()
+    }
+
+    const COUNT: &str = "[[release]]\nname = \"visits\"\nevery = \"1 hour\"\ncount = {}\nbound = { per_key = 3 }\nnoise = \
+                         \"gaussian\"\nshare = 0.5\n";
+    const PAIR: &str = "budget = { epsilon = 1.0, delta = 1e-6 }";
+
+    // sqrt(rho) of the two conversions: .2207089 / .2367044 = .9324; with keys by 5e-7 and 7e-7: .2138 / .2327.
+    #[test]
+    fn gaussian_noise_is_what_the_conversions_say_and_near_the_least() {
+        let plan = job(PAIR, COUNT).plan().unwrap();
+        let compared = plan.releases[0].accounting.unwrap();
+        assert_eq!(compared.other, "zcdp");
+        assert!((compared.times - 0.93242).abs() < 1e-4, "{compared:?}");
+        assert!((compared.over_least.unwrap() - 1.0).abs() < 1e-6, "{compared:?}");
+
+        let keys = COUNT.replace("count = {}", "people = { by = \"key\", keys = \"discover\" }");
+        let keys = keys.replace("{ per_key = 3 }", "{ keys = 2 }");
+        let plan = job(PAIR, &keys).plan().unwrap();
+        let compared = plan.releases[0].accounting.unwrap();
+        assert!(compared.times < 0.93 && compared.times > 0.915, "{compared:?}");
+        assert!((compared.over_least.unwrap() - 0.2367043806 / 0.2326988582).abs() < 1e-5, "{compared:?}");
+
+        let stated = COUNT.replace("share = 0.5", "cost = { rho = 1e-5 }");
+        let compared = job(PAIR, &stated).plan().unwrap().releases[0].accounting.unwrap();
+        assert_eq!((compared.times, compared.over_least), (1.0, None));
+    }
+
+    #[test]
+    fn the_other_accounting_is_proposed_where_it_has_less_noise() {
+        let choice = "[[release]]\nname = \"usual\"\nevery = \"1 hour\"\nquantile = { of = \"value\", q = [0.5], range = [0, 10], \
+                      step = 1 }\nbound = { per_key = 1 }\nnoise = \"exponential\"\nshare = 0.3\n";
+        let warned = |accounting: &str, releases: &str| {
+            let plan = job(&format!("{PAIR}\n{accounting}"), releases).plan().unwrap();
+            plan.warnings.into_iter().find(|warning| warning.starts_with("privacy.accounting"))
+        };
+        assert_eq!(warned("", choice), None, "zcdp, without being said");
+        assert!(
+            warned("accounting = \"gaussian\"", choice)
+                .unwrap()
+                .contains("accounting = \"zcdp\" noise is 0.8")
+        );
+        assert!(
+            warned("accounting = \"zcdp\"", COUNT)
+                .unwrap()
+                .contains("accounting = \"gaussian\" noise is 0.93")
+        );
+        assert_eq!(warned("", COUNT), None);
+        // Of one each the mean decides: 1.17 for the choice, .93 for the count.
+        assert!(warned("accounting = \"gaussian\"", &format!("{COUNT}{choice}")).is_some());
+        let counts = COUNT.replace("visits", "others").replace("0.5", "0.1");
+        let more = COUNT.replace("visits", "more").replace("0.5", "0.05");
+        assert_eq!(warned("", &format!("{COUNT}{counts}{more}{choice}")), None);
+        // A budget of one currency has nothing to compare.
+        let rho = job("budget = { rho = 0.01 }", COUNT).plan().unwrap();
+        assert_eq!(rho.releases[0].accounting, None);
+    }
+}
