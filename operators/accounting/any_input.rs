@@ -50,6 +50,19 @@ proptest! {
             probability(noise.delta(c));
             epsilon(noise.epsilon(c));
         }
+        if let Ok(noise) = RoundedGaussianCost::new(a, n) {
+            probability(noise.delta(b));
+            probability(noise.tail(n as i64));
+            assert!(noise.deviation() > 0.0);
+            let _ = noise.interval(c);
+        }
+        if let Ok(mu) = gdp::mu_of_pure(a) {
+            assert!(mu > 0.0 && gdp::epsilon_within(mu).is_ok_and(|back| back <= a * (1.0 + 1e-9)) || a < 1e-29);
+        }
+        if let Ok(mu) = gdp::mu_within(a, b) {
+            assert!(mu > 0.0 && GaussianCost::new(1.0, mu).unwrap().delta(a) <= b * (1.0 + 1e-9));
+        }
+        let _ = (gdp::mu_of_bounded_range(a), gdp::epsilon_within(b), PrivacyCost::gaussian_limit(a, b, c));
         if let Ok(budget) = Budget::approximate(a, b) {
             if let Ok(noise) = DiscreteGaussianCost::calibrate(&budget, n) {
                 assert!(noise.delta(a) <= b);

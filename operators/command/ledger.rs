@@ -254,9 +254,9 @@ impl AmendArgs {
         ledger.amend(&name, &cap, &self.who, &self.why)?;
         let use_of_delta = delta.map(|delta| match cap.rho_and_delta().filter(|_| charges_delta) {
             Some((_, for_keys)) => format!(
-                "{} of --delta {delta} is for discovered keys, stable means and questions, and the rest turns the epsilon into \
-                 this rho\n",
-                for_keys.to_float_down()
+                "{:.3e} of --delta {delta} is for discovered keys, stable means and questions, and the rest turns the epsilon \
+                 into this rho\n",
+                for_keys.to_float_up()
             ),
             None => format!(
                 "--delta {delta} turns the epsilon into this rho, and is for nothing else: the account has no delta for discovered \

@@ -218,6 +218,8 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("privacy.budget.delta", "another", "2e-6")
         .on(&["discovered", "max", "quantile"])
         .named("privacy.budget"),
+    edit("privacy.budget.delta_for_keys", "another", "2e-7").on(&["discovered"]).named("privacy.budget"),
+    edit("privacy.accounting", "another", "\"zcdp\"").on(&["discovered"]).named("privacy.accounting"),
     edit("privacy.budget.rho", "another", "0.6").named("privacy.budget"),
     edit("privacy.budget.omega", "another", "32").named("privacy.budget"),
     edit("privacy.ledger", "one that is not there", "\"other.ledger\"").named("other.ledger"),

@@ -33,11 +33,15 @@ pub(crate) fn job(row: &Row, ends: &[i64]) -> JobText {
     job.text("privacy.promise", promise);
     let budget = match row.value("budget") {
         "epsilon delta" => "{ epsilon = 300, delta = 1e-6 }",
+        "epsilon delta keys" => "{ epsilon = 300, delta = 1e-6, delta_for_keys = 2e-7 }",
         "epsilon delta omega" => "{ epsilon = 300, delta = 1e-6, omega = 1000 }",
         "epsilon" => "{ epsilon = 300 }",
         "rho" => "{ rho = 200 }",
         _ => "{ rho = 200, omega = 1000 }",
     };
+    if !row.is("accounting", &["no"]) {
+        job.text("privacy.accounting", row.value("accounting"));
+    }
     job.set("privacy.budget", budget).text("privacy.ledger", "job.ledger").text("privacy.account", "visits");
     if others {
         job.text("privacy.key", "a.key")

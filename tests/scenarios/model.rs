@@ -27,7 +27,11 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("where", &["no", "key", "release"]),
     ("unit", &["drop", "reject", "shared", "record"]),
     ("promise", &["lifetime", "any", "each"]),
-    ("budget", &["epsilon delta", "epsilon delta omega", "epsilon", "rho", "rho omega"]),
+    (
+        "budget",
+        &["epsilon delta", "epsilon delta keys", "epsilon delta omega", "epsilon", "rho", "rho omega"],
+    ),
+    ("accounting", &["no", "gaussian", "zcdp"]),
     ("price", &["share", "rho", "epsilon"]),
     ("every", &["second", "hour", "day", "week", "month", "all"]),
     ("over", &["no", "two"]),
@@ -186,7 +190,7 @@ pub(crate) const RULES: &[Rule] = &[
         &[
             ("statistic", &["means"]),
             ("form", &["4"]),
-            ("budget", &["epsilon delta", "epsilon", "rho", "rho omega"]),
+            ("budget", &["epsilon delta", "epsilon delta keys", "epsilon", "rho", "rho omega"]),
         ],
         Check("release[1].means"),
     ),
@@ -216,10 +220,16 @@ pub(crate) const RULES: &[Rule] = &[
     ),
     Rule(&[("statistic", &["quantile"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
     Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
+    // An accounting is of an epsilon with a delta, and a Gaussian one of every order and no stable mean.
+    Rule(&[("budget", &["epsilon"]), ("accounting", &["gaussian", "zcdp"])], Check("privacy.accounting")),
+    Rule(
+        &[("budget", &["rho", "rho omega", "epsilon delta omega"]), ("accounting", &["gaussian"])],
+        Check("privacy.accounting"),
+    ),
     Rule(
         &[
             ("noise", &["permute-and-flip"]),
-            ("budget", &["epsilon delta", "epsilon delta omega", "rho", "rho omega"]),
+            ("budget", &["epsilon delta", "epsilon delta keys", "epsilon delta omega", "rho", "rho omega"]),
         ],
         Check("release[1].noise"),
     ),

@@ -454,7 +454,7 @@ fn the_line_of_a_plan_has_the_names_that_are_documented() {
     );
     assert_eq!(
         names(&line["releases"][0]),
-        "bound cost keys memory moves name near noise paid paid_together partial people_for_a_tenth running shares_keys shares_people statistic version windows"
+        "accounting bound cost keys memory moves name near noise paid paid_together partial people_for_a_tenth running shares_keys shares_people statistic version windows"
     );
     assert_eq!(line["releases"][0]["keys"]["kind"], "none");
     assert_eq!(line["releases"][0]["windows"]["count"], 100);

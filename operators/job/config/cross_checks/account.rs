@@ -36,6 +36,9 @@ pub(super) fn stated(
 fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting> {
     let obstacle = obstacle(&tables.privacy.budget, tables.releases);
     match (tables.privacy.accounting, obstacle) {
+        (Some(_), _) if tables.privacy.budget.is_pure() => place
+            .descendant(&["accounting"])
+            .conflict("an accounting beside pure epsilon", "epsilon and delta, or no accounting"),
         (Some(Accounting::Gaussian), Some((found, remedy))) => {
             place.descendant(&["accounting"]).conflict(found, remedy)
         }
