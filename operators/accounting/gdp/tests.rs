@@ -163,7 +163,9 @@ fn a_filter_of_mu_adds_squares_and_refuses_what_has_no_mu() {
 /// A state is what is left of `whole^2`, in `steps` equal parts, with the loss, and with or without what may
 /// fail; an action spends some of the parts at once. The grid takes losses to the nearest of its points.
 fn adaptive(epsilon: f64, (whole, failing): (f64, f64), steps: usize) -> f64 {
-    let (reach, grid) = (12.0 * whole + whole * whole + epsilon, 0.02 * whole);
+    let grid = 0.02 * whole;
+    // A whole number of steps, so that a loss of 0 is a point of the grid.
+    let reach = ((12.0 * whole + whole * whole + epsilon) / grid).ceil() * grid;
     let count = (2.0 * reach / grid) as usize + 1;
     let stopped: Vec<f64> =
         (0..count).map(|place| (-libm::expm1(epsilon + reach - place as f64 * grid)).max(0.0)).collect();
@@ -206,9 +208,9 @@ fn no_order_of_spending_beats_the_limits() {
         let mu = mu_within(epsilon, delta).unwrap();
         let once = adaptive(epsilon, (mu, failing), 1);
         let many = adaptive(epsilon, (mu, failing), 6);
-        // The grid itself is worth 2% of delta.
-        assert!((once / 1e-6 - 1.0).abs() < 0.02, "{once:e}");
-        assert!(many < once * 1.02 && many >= once * 0.999, "{many:e} {once:e}");
+        // The grid itself is worth a percent of delta.
+        assert!((once / 1e-6 - 1.0).abs() < 0.01, "{once:e}");
+        assert!(many < once * 1.01 && many >= once * 0.999, "{many:e} {once:e}");
     }
 }
 
