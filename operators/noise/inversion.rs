@@ -13,6 +13,9 @@
 //!    with probability `exp(-(q(m) - q(start)))`. The number is compared with one bound for the whole block,
 //!    which nearly always accepts; otherwise the coin is thrown in full, in exact integers.
 //!
+//! A continuous distribution is drawn from likewise: a magnitude is the cell up to the next one, and the place
+//! inside of it is drawn as far as the coin asks for it (see `rounded.rs`).
+//!
 //! The table takes at most about 20 KB at any scale, so it stays in the first-level cache; one cell for each
 //! integer, as inversion is usually done, would need megabytes at a scale of 2^16.
 
@@ -166,9 +169,9 @@ impl<D: ConvexDecay> InversionTable<D> {
             if uniform < bound && !self.accept(start, magnitude, bound, noise) {
                 continue;
             }
-            // The point zero must not be drawn as both +0 and -0. A block of zero alone has half the weight
-            // instead. The cells of +0 and -0 lie side by side.
-            // It is asked in one comparison: a branch on the sign would be mispredicted half of the time.
+            // The point zero must not be drawn as both +0 and -0; a block of zero alone has half the weight
+            // instead. The cells of +0 and -0 lie side by side. One comparison asks for both: a branch on the
+            // sign would be mispredicted half of the time.
             let is_point = D::LENGTH == 0 && self.shift > 0;
             if is_point && magnitude << 1 | u64::from(!negative) == 0 {
                 continue;

@@ -37,15 +37,16 @@
 //!
 //! # Two Gaussians
 //!
-//! The [`DiscreteGaussian`] has the continuous one's bound of concentrated differential privacy, and that is
-//! all it has: it is not dominated by the continuous Gaussian, so theorems about that one's trade-off curve
-//! do not hold for it. A [`RoundedGaussian`] is the continuous noise `N`, rounded to the nearest integer. For
-//! an *integer* `x` it is the same to round before or after the addition, `x + round(N) = round(x + N)`; so
-//! what is released is a function of what the continuous mechanism releases, and every theorem about that
-//! one holds: Gaussian differential privacy with `mu = d / sigma` where one person moves the integers by `d`
-//! in Euclidean length, `mu^2 / 2`-zCDP, and the exact sum of `mu^2` over releases, chosen by what was
-//! released before too. A tenth less noise does for the same promise of epsilon and delta. The price is in
-//! small scales: its variance is `sigma^2 + 1/12`.
+//! The [`DiscreteGaussian`] keeps the bound of zero-concentrated differential privacy that the continuous one
+//! has. But it is not dominated by it, so theorems about the continuous one's trade-off curve do not hold for
+//! it. A [`RoundedGaussian`] is the continuous noise `N`, rounded to the nearest integer. For an *integer*
+//! `x` it is the same to round before or after the addition, `x + round(N) = round(x + N)`. So the release is
+//! a function of what the continuous mechanism releases, and every theorem about that one holds: where one
+//! person moves the integers by `d` in Euclidean length, it is Gaussian differentially private with
+//! `mu = d / sigma`, and `mu^2 / 2`-zCDP, and releases compose by the sum of `mu^2`. The price is in small
+//! scales: its variance is `sigma^2 + 1/12`.
+//!
+//! None of this is true of a statistic that is no integer: `1/2 + round(N)` is not a function of `1/2 + N`.
 //!
 //! # Randomness
 //!
