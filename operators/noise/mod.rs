@@ -60,6 +60,7 @@
 //! scale of the noise of each statistic. The time of a draw depends on its value by some nanoseconds;
 //! releases are published on a schedule, not as soon as they are computed.
 
+mod bounded;
 mod coins;
 mod decay;
 mod enclosure;
@@ -77,6 +78,7 @@ pub(crate) mod goodness;
 #[cfg(test)]
 mod laws;
 
+pub use bounded::BoundedDistribution;
 pub(crate) use coins::FairBits;
 pub(crate) use decay::Decay;
 #[cfg(test)]
@@ -84,7 +86,6 @@ pub(crate) use enclosure::Enclosure;
 pub use enclosure::Polynomial;
 pub use enclosure::Weights;
 pub use gaussian::DiscreteGaussian;
-pub use inversion::BoundedDistribution;
 pub use laplace::DiscreteLaplace;
 pub use laplace::Geometric;
 pub use lattice::Lattice;

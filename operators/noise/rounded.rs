@@ -37,7 +37,7 @@ use crate::invalid::Invalid;
 /// The parameter is the variance of `N`. That of the draws is `sigma^2 + 1/12`, or less by at most
 /// `(4 sigma^2 + 1/9) exp(-2 pi^2 sigma^2)`, which is nothing from sigma = 1 on.
 ///
-/// The first draw builds a table of about 50 KB, which all clones share.
+/// The first draw builds a table of at most about 45 KB, which all clones share.
 ///
 /// ```
 /// use discreet::noise::{NoiseDistribution, NoiseSource, RoundedGaussian};

@@ -1,6 +1,7 @@
 //! Ties, tails and places: what a statistical test of whole draws would see too seldom.
 
 use super::*;
+use crate::noise::NoiseSource;
 use crate::noise::goodness::{Bins, binomial_within, size};
 
 /// `q(m) = m / scale`, written out once more so that this file can be read alone.
