@@ -321,4 +321,23 @@ mod cut_tests {
         let pure = |bits| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(bits) };
         assert_eq!(cut.price(&pure(100), false).unwrap(), Some(pure(200)));
     }
+
+    // A part that moves another key for each is twice as much Gaussian noise, and another epsilon altogether: of mu,
+    // a group of two. A part that moves no farther is the whole.
+    #[test]
+    fn a_part_in_mu_costs_its_squares_or_a_group_of_two() {
+        let mu = |bits| PrivacyCost::Gaussian {
+            rho: BudgetUnits::from_bits(bits),
+            delta: BudgetUnits::from_bits(7),
+        };
+        let cut = Cut::of_numbers(&Bound::keys(1).checked().unwrap(), None, 8, 8);
+        assert_eq!(cut.price(&mu(100), true).unwrap(), Some(mu(200)));
+        assert_eq!(cut.price(&mu(100), false).unwrap(), Some(mu(400)));
+        let same = Cut::of_numbers(&Bound::keys(1).checked().unwrap(), Some(1), 8, 8);
+        assert_eq!(same.price(&mu(100), false).unwrap(), Some(mu(100)));
+        assert_eq!(
+            Cut::two_steps(&Bound::keys(1).checked().unwrap()).price(&mu(100), true).unwrap(),
+            Some(mu(400))
+        );
+    }
 }

@@ -156,3 +156,39 @@ fn draws_follow_the_law_that_is_named() {
         laplace(6.0 * wrong).test(draws.iter().copied()).assert_refuted();
     }
 }
+
+// Refutes the discrete law where mu is paid, sigma in place of its square, and a sigma of another price.
+#[test]
+fn noise_that_is_paid_in_mu_is_rounded_and_of_the_same_sigma() {
+    let moved = moved(4, 3);
+    let spend = PrivacyCost::gaussian(0.5).and_then(|amount| Spend::of(&amount)).unwrap();
+    let noise = Additive::within(Family::Gaussian, spend, &moved).unwrap();
+    // D / mu = 6 / .5.
+    scale_is(&noise, 12.0);
+    let mut source = NoiseSource::recording(1);
+    noise.draws(5, &mut source);
+    let [drawn] = source.requests() else { panic!() };
+    assert_eq!((drawn.law, drawn.count), ("rounded-gaussian", 5));
+    let variance: Ratio = drawn.parameter.parse().unwrap();
+    assert!((variance.to_f64() / 144.0 - 1.0).abs() < 1e-10 && variance.to_f64() >= 144.0);
+    assert!((noise.deviation() - (144.0f64 + 1.0 / 12.0).sqrt()).abs() < 1e-9);
+    // Q((30 - .5) / 12), and the least w with 2 Q((w + .5) / 12) <= .1.
+    assert!((noise.tail(30) / 0.006_979_7 - 1.0).abs() < 1e-3, "{}", noise.tail(30));
+    assert_eq!(noise.half_width(0.9).unwrap(), 20);
+    // The same rho in zCDP draws the discrete law.
+    let rho = Additive::within(Family::Gaussian, Spend::Rho(spend.units()), &moved).unwrap();
+    let mut source = NoiseSource::recording(1);
+    rho.draws(1, &mut source);
+    assert_eq!(source.requests()[0].law, "gaussian");
+}
+
+// By hand: epsilon .5 is mu = .62389, so 3 cells of 10 need b = 30 / .5. Refutes mu taken for epsilon.
+#[test]
+fn laplace_noise_that_is_paid_in_mu_has_the_epsilon_of_it() {
+    let spend = PrivacyCost::gaussian(0.623_892_592_098_508_2).and_then(|amount| Spend::of(&amount)).unwrap();
+    let noise = Additive::within(Family::Laplace, spend, &moved(3, 10)).unwrap();
+    assert!((noise.scale() / 60.0 - 1.0).abs() < 1e-7, "{}", noise.scale());
+    let back = PrivacyCost::pure(30.0 / noise.scale()).unwrap();
+    let back = back.in_currency_of(&PrivacyCost::gaussian(1.0).unwrap()).unwrap();
+    assert!(back.rho_and_delta().unwrap().0.to_float_up() <= spend.units().to_float_up() * (1.0 + 1e-9));
+}

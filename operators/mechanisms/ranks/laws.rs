@@ -263,6 +263,19 @@ mod tests {
         }
     }
 
+    // Refutes mu taken for epsilon, and half of the range for all of it.
+    #[test]
+    fn choices_that_are_paid_in_mu_cost_all_of_it_and_no_more() {
+        for (mu, parts) in [(0.001, 1u64), (0.1, 1), (0.3, 4), (2.0, 7), (20.0, 2)] {
+            let spend = PrivacyCost::gaussian(mu).and_then(|amount| Spend::of(&amount)).unwrap();
+            let EpsilonShare(epsilon) = EpsilonShare::of(spend, parts);
+            let each = gdp::mu_of_bounded_range(BudgetUnits::from_bits(epsilon).to_float_up()).unwrap();
+            let all = each * (parts as f64).sqrt() / mu;
+            assert!(all <= 1.0 + 1e-12 && all > 1.0 - 1e-6, "{mu} {parts}: {all}");
+        }
+        assert_eq!(EpsilonShare::of(Spend::Mu(BudgetUnits::ZERO), 1), EpsilonShare(0));
+    }
+
     #[test]
     fn a_rho_of_an_eighth_is_an_epsilon_of_one() {
         let units = |amount| BudgetUnits::at_most_float("rho", amount).unwrap();

@@ -175,6 +175,23 @@ fn noise_that_is_cut_would_cost_more() {
     assert!(really > charged * 1.001, "{really} {charged}");
 }
 
+// Refutes another variance, another charge, and one identity for two laws.
+#[test]
+fn rounded_totals_cost_the_same_and_are_other_totals() {
+    for (running, _) in each(50) {
+        let rounded = running.clone().rounded().unwrap();
+        assert_eq!(rounded.law().variance(), running.law().variance());
+        assert_eq!(rounded.charge(), running.charge());
+        assert_ne!(rounded.parameters(), running.parameters());
+        let mut noise = NoiseSource::recording(1);
+        rounded.law().draw(&mut noise);
+        assert_eq!(noise.requests()[0].law, "rounded-gaussian");
+        // A twelfth more of a measurement's variance, which is thousands of steps and more but in a tree.
+        let more = rounded.deviation() / running.deviation();
+        assert!((1.0..1.2).contains(&more), "{more}");
+    }
+}
+
 // By hand: in a tree over 4 ticks a contribution is in 3 nodes; 3 * 2^2 over twice 60 is 1/10.
 #[test]
 fn the_charge_is_what_the_integers_cost() {
