@@ -7,7 +7,7 @@ use super::gaussian::GaussianCost;
 use super::laplace::DiscreteLaplaceCost;
 use super::number::{EPSILON_LIMIT, MARGIN};
 use super::pld::{Bundle, Pair};
-use super::{convert, number, renyi};
+use super::{convert, gdp, number, renyi};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// One mechanism, with parameters in range.
@@ -144,6 +144,16 @@ impl AccountedMechanism {
         }
     }
 
+    /// The square of its mu in Gaussian differential privacy, beside its delta; `None` where it has no mu.
+    pub(crate) fn mu_squared(&self) -> Option<f64> {
+        let mu = match self.0 {
+            MechanismKind::Gaussian { sigma, sensitivity, .. } => sensitivity / sigma,
+            MechanismKind::DiscreteGaussian(..) | MechanismKind::Zcdp { .. } => return None,
+            _ => gdp::mu_of_pure(self.epsilon()?).ok()?,
+        };
+        Some(mu * mu * (1.0 + MARGIN))
+    }
+
     /// Its divergence of one order, beside its delta.
     pub(crate) fn renyi(&self, order: f64) -> f64 {
         match self.0 {
@@ -180,9 +190,9 @@ impl AccountedMechanism {
     }
 }
 
-// A list of mechanisms, priced in four ways side by side: what `discreet price` prints.
+// A list of mechanisms, priced in five ways side by side: what `discreet price` prints.
 //
-// The list is fixed before any of its mechanisms answers. All four are upper bounds; the least is the best.
+// The list is fixed before any of its mechanisms answers. All of them are upper bounds; the least is the best.
 // Privacy loss distributions are exact where the law of every mechanism is known, so they win unless the list
 // holds a `zcdp` entry of which nothing else is known.
 
@@ -229,6 +239,22 @@ impl Listing {
     pub fn zcdp(&self, delta: f64) -> Result<f64, Invalid> {
         let (left, rho) = (self.left(delta)?, self.rho());
         convert::epsilon_of_renyi(|order| rho * order, f64::INFINITY, left)
+    }
+
+    /// By Gaussian differential privacy: the epsilon of the sum of squares, with its mu; `None` where a mechanism has no
+    /// mu, such as discrete Gaussian noise.
+    ///
+    /// # Errors
+    /// Names `delta` when it is no probability, or leaves nothing.
+    pub fn gdp(&self, delta: f64) -> Result<Option<(f64, f64)>, Invalid> {
+        let left = self.left(delta)?;
+        if self.entries.iter().any(|(mechanism, _)| mechanism.mu_squared().is_none()) {
+            return Ok(None);
+        }
+        let mu =
+            self.total(|mechanism| mechanism.mu_squared().unwrap_or(f64::INFINITY)).sqrt() * (1.0 + MARGIN);
+        let epsilon = GaussianCost::new(1.0, mu).and_then(|noise| noise.epsilon(left));
+        Ok(Some((mu, epsilon.unwrap_or(f64::INFINITY))))
     }
 
     /// By Rényi divergences of every order.

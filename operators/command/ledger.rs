@@ -80,7 +80,8 @@ pub(crate) struct AmendArgs {
     /// The delta of the new cap, beside epsilon
     #[arg(long, requires = "epsilon", value_parser = decimal())]
     delta: Option<Decimal>,
-    /// The part of delta for discovered keys, stable means and questions; as before, or half of delta for a cap in zCDP
+    /// The part of delta for discovered keys, stable means and questions, where the account has one; three tenths of delta,
+    /// or half for a cap in zCDP
     #[arg(long, requires = "delta", value_parser = decimal())]
     delta_for_keys: Option<Decimal>,
     /// The new cap in zCDP, instead of epsilon
@@ -239,11 +240,16 @@ impl AmendArgs {
                  ledger init`)"
             )));
         }
-        // An amendment keeps what the old cap has for the deltas of charges, and its orders (omega).
+        // An amendment keeps a part for the deltas of charges, and the orders of the cap (omega).
         let cap = match (known.cap(), epsilon.zip(delta)) {
             (PrivacyCost::Gaussian { delta: for_keys, .. }, Some((epsilon, delta))) => match stated {
                 Some(stated) => gdp::limit(epsilon, delta, DeltaForKeys::Stated(stated)),
-                None => gdp::limit_beside(epsilon, delta, *for_keys),
+                None if charges_delta => gdp::limit(epsilon, delta, DeltaForKeys::Usual)
+                    // Not less than before, which may have been stated.
+                    .ok()
+                    .filter(|cap| cap.rho_and_delta().is_some_and(|(_, usual)| usual >= *for_keys))
+                    .map_or_else(|| gdp::limit_beside(epsilon, delta, *for_keys), Ok),
+                None => gdp::limit(epsilon, delta, DeltaForKeys::None),
             },
             (other, _) => {
                 let omega = if let PrivacyCost::Zcdp { omega, .. } = other { *omega } else { Omega::EVERY };

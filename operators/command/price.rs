@@ -19,8 +19,8 @@ use super::values::{number, read_number, read_whole};
 pub(crate) struct PriceArgs {
     /// A JSON file such as
     /// [{"mechanism":"gaussian","sigma":200,"count":1000},{"mechanism":"pure","epsilon":0.1}]; the mechanisms
-    /// are laplace, discrete_laplace (scale), gaussian, discrete_gaussian (sigma), randomized_response, pure
-    /// (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
+    /// are laplace, discrete_laplace (scale), gaussian, rounded_gaussian, discrete_gaussian (sigma),
+    /// randomized_response, pure (epsilon), approximate (epsilon, delta) and zcdp (rho); sensitivity and count are 1 unless given
     file: PathBuf,
     /// The delta at which epsilon is reported, from 0 to 1 and above the sum of the deltas of the list
     #[arg(long, allow_negative_numbers = true, value_parser = number())]
@@ -39,6 +39,7 @@ impl PriceArgs {
             delta,
             pld: listing.pld(delta)?,
             renyi: listing.renyi(delta)?,
+            gdp: listing.gdp(delta)?,
             zcdp: listing.zcdp(delta)?,
             rho: listing.rho(),
             basic: listing.basic(delta)?,
@@ -51,6 +52,8 @@ struct PriceAnswer {
     delta: f64,
     pld: f64,
     renyi: f64,
+    /// Mu and epsilon, where each mechanism has a mu.
+    gdp: Option<(f64, f64)>,
     zcdp: f64,
     rho: f64,
     basic: f64,
@@ -59,7 +62,14 @@ struct PriceAnswer {
 impl PriceAnswer {
     /// The least epsilon, and the name of its accountant; the more precise accountant on a tie.
     fn best(&self) -> (&'static str, f64) {
-        let ways = [("pld", self.pld), ("renyi", self.renyi), ("zcdp", self.zcdp), ("basic", self.basic)];
+        let gdp = self.gdp.map_or(f64::INFINITY, |(_, epsilon)| epsilon);
+        let ways = [
+            ("pld", self.pld),
+            ("gdp", gdp),
+            ("renyi", self.renyi),
+            ("zcdp", self.zcdp),
+            ("basic", self.basic),
+        ];
         ways.into_iter().fold(("pld", f64::INFINITY), |best, way| if way.1 < best.1 { way } else { best })
     }
 
@@ -70,6 +80,7 @@ impl PriceAnswer {
             "delta": self.delta,
             "pld": { "epsilon": self.pld },
             "renyi": { "epsilon": self.renyi },
+            "gdp": self.gdp.map(|(mu, epsilon)| json!({ "mu": mu, "epsilon": epsilon })),
             "zcdp": { "rho": self.rho, "epsilon": self.zcdp },
             "basic": { "epsilon": self.basic },
             "best": { "by": by, "epsilon": epsilon },
@@ -87,7 +98,7 @@ impl PriceAnswer {
              \x20 epsilon = {best}   by {by}, the least of\n\n\
              \x20   pld      {pld:<16} exact, but for zcdp entries: privacy-loss distributions, composed\n\
              \x20   renyi    {renyi:<16} Rényi divergences of every order, added\n\
-             \x20   zcdp     {zcdp:<16} one number, rho = {rho:.9}, as a ledger adds it\n\
+             {gdp}\x20   zcdp     {zcdp:<16} one number, rho = {rho:.9}, as a ledger adds it\n\
              \x20   basic    {basic:<16} the epsilons added, delta shared among those that need one\n\n\
              Each is an upper bound, rounded up. The pld and renyi figures hold for a list that was fixed before its\n\
              first answer. Releases that are chosen by earlier answers are charged in rho, against a limit.\n",
@@ -95,6 +106,10 @@ impl PriceAnswer {
             best = say(epsilon),
             pld = say(self.pld),
             renyi = say(self.renyi),
+            gdp = self.gdp.map_or(String::new(), |(mu, epsilon)| format!(
+                "    gdp      {:<16} Gaussian differential privacy, mu = {mu:.6}: the squares of mu added\n",
+                say(epsilon)
+            )),
             zcdp = say(self.zcdp),
             rho = self.rho,
             basic = say(self.basic),
@@ -204,7 +219,8 @@ impl MechanismName {
         Ok(match serde_json::from_str::<&str>(figure.get()) {
             Ok("laplace") => MechanismName::Laplace,
             Ok("discrete_laplace") => MechanismName::DiscreteLaplace,
-            Ok("gaussian") => MechanismName::Gaussian,
+            // Rounding a whole number's noise costs nothing and saves nothing.
+            Ok("gaussian" | "rounded_gaussian") => MechanismName::Gaussian,
             Ok("discrete_gaussian") => MechanismName::DiscreteGaussian,
             // Randomised response has the largest loss among mechanisms of its epsilon, so it is accounted as
             // pure epsilon.
@@ -214,7 +230,7 @@ impl MechanismName {
             _ => {
                 return Err(Refusal::new(
                     "mechanism: found another name; give \"laplace\", \"discrete_laplace\", \"gaussian\", \
-                     \"discrete_gaussian\", \"randomized_response\", \"pure\", \"approximate\" or \"zcdp\"",
+                     \"rounded_gaussian\", \"discrete_gaussian\", \"randomized_response\", \"pure\", \"approximate\" or \"zcdp\"",
                 ));
             }
         })

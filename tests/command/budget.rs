@@ -17,9 +17,10 @@ fn a_budget_is_stated_once_with_its_key() {
     let made = json(&["ledger", "init", &ledger, "--config", &config, "--json"]);
     assert_eq!((&made["made"], &made["stated"]), (&true.into(), &true.into()));
     assert_eq!(made["budget"]["epsilon"], 1.0);
-    // (1, 5e-7): half of delta is for discovering keys.
+    // (1, 7e-7): three tenths of delta are for discovering keys.
     let (rho, delta) = (made["cap"]["rho"].as_f64().unwrap(), made["cap"]["delta"].as_f64().unwrap());
-    assert!(rho > 0.02 && rho < 0.0243559 && delta <= 5e-7 && delta > 4.999e-7, "{made}");
+    assert!(rho > 0.02707 && rho < 0.02708 && delta <= 3e-7 && delta > 2.999e-7, "{made}");
+    assert_eq!(made["accounting"], "gaussian");
     assert_eq!(made["cap"]["omega"], Value::Null);
     assert!(made["promise"].as_str().unwrap().contains("at most 3 of the windows"));
 
@@ -82,7 +83,7 @@ fn an_epsilon_and_a_delta_are_stated_for_a_rho_with_discovered_keys() {
     assert!(code == 78 && error.contains("a budget of epsilon and delta"), "{error}");
     let plan = json(&[
         "plan",
-        &jobs.changed("b.toml", stated, "budget = { epsilon = 2.2061, delta = 1e-6 }"),
+        &jobs.changed("b.toml", stated, "budget = { epsilon = 2.2061, delta = 1e-6 }\naccounting = \"zcdp\""),
         "--json",
     ]);
     let cap = [&plan["cap"]["rho"], &plan["cap"]["delta"]].map(|amount| amount.as_f64().unwrap());

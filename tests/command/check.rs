@@ -30,7 +30,7 @@ fn a_plan_is_a_page_or_a_line_and_touches_nothing() {
     let (code, page, error) = discreet(&["plan", &config]);
     assert_eq!((code, page.as_str()), (78, ""));
     assert!(
-        error.starts_with(&format!("error: {config}: release[2].cost: found rho 0.005 a window")),
+        error.starts_with(&format!("error: {config}: release[2].cost: found Gaussian rho 0.005 a window")),
         "{error}"
     );
     let fits = error.trim().split_once("give at most ").unwrap().1;
@@ -343,7 +343,7 @@ fn no_budget_is_stated_for_a_job_that_does_not_fit_it() {
     let (code, page, error) = discreet(&["ledger", "init", &ledger, "--config", &config]);
     assert_eq!((code, page.as_str()), (78, ""));
     assert!(
-        error.starts_with(&format!("error: {config}: release[2].cost: found rho 0.005 a window")),
+        error.starts_with(&format!("error: {config}: release[2].cost: found Gaussian rho 0.005 a window")),
         "{error}"
     );
     assert_eq!(std::fs::read_dir(jobs.path("state")).unwrap().count(), 0, "nothing is made");
@@ -402,7 +402,7 @@ fn every_field_is_listed() {
         line["fields"].as_array().unwrap().iter().map(|field| field["path"].as_str().unwrap()).collect();
     let printed: Vec<&str> = page.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(printed, paths);
-    assert!(page.contains("\nsource.order                  a word: any, sorted\n"), "{page}");
+    assert!(page.contains("\nsource.order                   a word: any, sorted\n"), "{page}");
     for path in ["job.name", "privacy.budget.omega", "release.max.grid.log", "release.cost.delta"] {
         assert!(paths.contains(&path), "{path}");
     }

@@ -297,7 +297,7 @@ fn what_other_jobs_have_paid_is_not_left() {
     assert!(page.contains("of which the budget would refuse windows"), "{page}");
     assert!(
         page.contains(
-            "privacy.budget: account visits: other has paid up to rho 0.0933195 of rho 0.311065 for a window"
+            "privacy.budget: account visits: other has paid up to Gaussian rho 0.105302 of Gaussian rho 0.351004 for a window"
         ),
         "{page}"
     );

@@ -52,7 +52,12 @@ pub(crate) fn charge(ledger: &std::path::Path, account: &str, end: i64, rho: f64
         window: Interval::new((end - 86_400_000_000).max(0), end).unwrap(),
         part: None,
     };
-    let amount = || PrivacyCost::zcdp(rho).unwrap();
+    // Of this rho in either accounting.
+    let cap = ledger.accounts().unwrap().into_iter().find(|known| known.name().as_str() == account).unwrap();
+    let amount = || match cap.cap() {
+        PrivacyCost::Gaussian { .. } => PrivacyCost::gaussian((2.0 * rho).sqrt()).unwrap(),
+        _ => PrivacyCost::zcdp(rho).unwrap(),
+    };
     let cost = ReleaseCost::new(Adjacency::PERSON, amount()).with_partial(amount()).unwrap();
     let charge = Some(Charge::Cost(cost));
     let rows = ledger.seal(
@@ -172,12 +177,26 @@ fn an_amendment_says_what_its_delta_is_for() {
             0,
             "the account has no delta for discovered keys, stable means",
         ),
-        ("keys", &["--rho", "2"], 78, "error: --rho: account keys has a cap of rho "),
+        ("keys", &["--rho", "2"], 78, "error: --rho: account keys has a cap of Gaussian rho "),
         (
             "keys",
             &["--epsilon", "2", "--delta", "4e-6"],
             0,
-            "\nhalf of --delta 4e-6 is for discovered keys, stable means",
+            "\n1.200e-6 of --delta 4e-6 is for discovered keys, stable means",
+        ),
+        (
+            "keys",
+            &["--epsilon", "3", "--delta", "4e-6", "--delta-for-keys", "2e-6"],
+            0,
+            "\n2.000e-6 of --delta 4e-6 is for discovered keys, stable means",
+        ),
+        // Three tenths would be less than there is.
+        ("keys", &["--epsilon", "4", "--delta", "4e-6"], 0, "\n2.000e-6 of --delta 4e-6 is for"),
+        (
+            "both",
+            &["--epsilon", "5", "--delta", "1e-6", "--delta-for-keys", "1e-7"],
+            78,
+            "error: --delta-for-keys: found 1e-7 for account both, which has no delta for",
         ),
         ("keys", &["--epsilon", "1", "--delta", "4e-6"], 78, "a cap can only be raised"),
     ] {

@@ -1,4 +1,4 @@
-//! Tests of `discreet price`: a list of mechanisms, by four accountants.
+//! Tests of `discreet price`: a list of mechanisms, by five accountants.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn price(name: &str, list: &str, delta: &str) -> (i32, String, String) {
 // The mixed row of the reference table, 1000 Laplace of scale 100 and 1000 Gaussian of 200 at 1e-6:
 // 1.53979044488.
 #[test]
-fn a_list_is_priced_in_four_ways() {
+fn a_list_is_priced_in_five_ways() {
     let list = r#"[{"mechanism":"laplace","scale":100,"sensitivity":1,"count":1000},
         {"mechanism":"gaussian","sigma":200,"count":1000}]"#;
     let (code, output, error) = price("mixed", list, "1e-6");
@@ -29,6 +29,10 @@ fn a_list_is_priced_in_four_ways() {
             && epsilon("renyi") <= epsilon("zcdp")
             && epsilon("zcdp") < epsilon("basic")
     );
+    // mu of epsilon .01 is .01253314, a thousand times, and 1000 / 200^2.
+    let mu = (1000.0 * 0.012_533_14f64.powi(2) + 1000.0 / 40_000.0).sqrt();
+    assert!((answer["gdp"]["mu"].as_f64().unwrap() / mu - 1.0).abs() < 1e-5, "{output}");
+    assert!(epsilon("gdp") > epsilon("pld") && epsilon("gdp") < epsilon("basic"), "{output}");
     assert_eq!(answer["best"]["by"], "pld");
     assert_eq!(answer["best"]["epsilon"], answer["pld"]["epsilon"]);
     // 1000 (1/100 - 1 + e^-0.01) + 1000 / (2 * 200^2) = .04983375 + .0125.
@@ -43,6 +47,13 @@ fn every_mechanism_can_be_listed() {
         {"mechanism":"zcdp","rho":0.001,"count":5},{"mechanism":"approximate","epsilon":0.1,"delta":1e-9}]"#;
     let (code, output, error) = price("every", list, "1e-6");
     assert_eq!((code, error.as_str()), (0, ""), "{output}");
+    assert!(output.contains("\"gdp\":null"), "{output}");
+    // Of Gaussian noise alone the two are one: 4.224679... / sqrt(1) is (1, 1e-6).
+    let alone = r#"[{"mechanism":"rounded_gaussian","sigma":8.449358,"sensitivity":1,"count":4}]"#;
+    let (_, output, _) = price("alone", alone, "1e-6");
+    let answer: Value = serde_json::from_str(&output).unwrap();
+    let [pld, gdp] = ["pld", "gdp"].map(|way| answer[way]["epsilon"].as_f64().unwrap());
+    assert!((gdp - 1.0).abs() < 1e-5 && (pld / gdp - 1.0).abs() < 1e-5, "{output}");
 }
 
 // Refutes a parser that skips unknown input: each of these was a real misspelt budget.

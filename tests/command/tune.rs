@@ -207,10 +207,11 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     // A fifth of the budget was paid for the one release that changes, and another tenth is free.
     assert!(
-        words.contains("budget paid account quickstart: the present version of this job has paid rho 0.0")
-            && words.contains(
-                ", and 0.8 of the budget is left for its shares shares 0.8 together, reduced to what is left"
-            ),
+        words.contains(
+            "budget paid account quickstart: the present version of this job has paid Gaussian rho 0.0"
+        ) && words.contains(
+            ", and 0.8 of the budget is left for its shares shares 0.8 together, reduced to what is left"
+        ),
         "{page}"
     );
     assert!(words.contains("Give version = 2 in visits; a release that has"), "{page}");
@@ -381,7 +382,8 @@ fn what_others_have_paid_on_one_day_is_said_of_that_day() {
     let said = " for a window of this job, the most for that from 2026-01-03T00:00:00Z to 2026-01-04T00:00:00Z, and at least \
                 0.75 of the budget is left for its shares in each window\n";
     assert!(
-        code == 0 && page.contains("privacy.budget: account quickstart: other has paid up to rho 0.0"),
+        code == 0
+            && page.contains("privacy.budget: account quickstart: other has paid up to Gaussian rho 0.0"),
         "{page}"
     );
     assert!(page.contains(said), "{page}");

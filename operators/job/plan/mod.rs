@@ -167,6 +167,7 @@ impl Job {
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);
         plan.warnings.extend(accounting::proposal(self, &compared));
+        plan.warnings.extend(accounting::proposal_for_keys(self, &prepared));
         Ok(plan)
     }
 }

@@ -85,8 +85,8 @@ pub(super) const PRIVACY: &[JobField] = &[
         )
         .example("accounting = \"zcdp\"")
         .means(
-            "The currency in which the account keeps an epsilon with a delta, fixed by `ledger init`: `gaussian` needs 7 to \
-             10% less Gaussian noise, `zcdp` less of any other.",
+            "The currency in which the account keeps an epsilon with a delta, fixed by `ledger init`: `gaussian` needs 6 to 9% \
+             less Gaussian noise, `zcdp` less of any other.",
         )
         .costs("An account keeps the one that it was stated with."),
     field("privacy.ledger", "a path, or an address of postgres://")
