@@ -307,8 +307,8 @@ fn what_other_jobs_have_paid_is_not_left() {
     );
     assert!(
         page.contains(
-            "of rho 0.311065 in account visits rho 0.279959 is spent by then, and the window asks for rho 0.0933195; none of \
-             them fits: rho 0.0311064 is left"
+            "of Gaussian rho 0.351004 in account visits Gaussian rho 0.315904 is spent by then, and the window asks for \
+             Gaussian rho 0.105302; none of them fits: Gaussian rho 0.0351003 is left"
         ),
         "{page}"
     );

@@ -245,7 +245,7 @@ fn what_the_present_version_has_paid_is_not_left_for_a_new_one() {
     let (code, page, _) = discreet(&["check", &out, "--connect"]);
     assert!(code == 0 && page.contains("within the budget"), "{page}");
     assert!(
-        page.contains("former versions of this job have paid rho 0.0")
+        page.contains("former versions of this job have paid Gaussian rho 0.0")
             && page.contains("and 0.8 of the budget"),
         "{page}"
     );
