@@ -4,6 +4,20 @@
 //! begins earlier would have windows that no state was ever ahead of. Its end is bound where something
 //! follows from it: the life against which a charge counts, the windows that are paid for where there are
 //! fewer than the bound, the noise of running totals.
+//!
+//! # The price of the windows of one person
+//!
+//! Where a person counts in at most `n` windows, a release of `N` windows costs `min(n, N)` times a window,
+//! whether its windows overlap or not. It is enough: a person is admitted to the first `n` windows that keep
+//! something of the person, by the person's own records alone, so no other window changes with the person and
+//! nobody else is admitted to other ones. And it is what one person comes to: who has a record in each step
+//! is admitted to the first `min(n, N)` windows, and can change each of them by all of its sensitivity. So
+//! overlaps lower no price: a record in seven windows is in the sum of seven tallies, each with noise of its
+//! own. What overlaps do is use windows up, as a visit on one day does with seven.
+//!
+//! Releases of one account each admit a person to windows of their own, and each of them can have its most
+//! with the same records: their prices add up. They may be of different `n`. The test beside holds all of
+//! this against every set of steps that a person can be in, for small schedules.
 
 use crate::accounting::{Interval, Promise, ReleaseCost};
 use crate::dataflow::windows::Schedule;
@@ -95,6 +109,9 @@ pub(crate) fn charge(
 fn is_open(life: Interval) -> bool {
     life.end() == LIMIT
 }
+
+#[cfg(test)]
+mod of_one_person;
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@ pub(super) fn stated(
     tables: &Tables<'_>,
     nodes: &[ConfigNode<'_>],
 ) -> Option<AccountSpec> {
-    let windows = common_window_bound(tables, nodes)?;
+    let windows = largest_window_bound(tables, nodes)?;
     let privacy = tables.privacy;
     let place = root.node("privacy")?;
     let charged = tables.releases.iter().any(ReleaseSpec::charges_delta) || !tables.asks.is_empty();
@@ -67,20 +67,20 @@ pub(in crate::job::config) fn obstacle(
     releases.iter().any(is_stable).then_some((found, "\"zcdp\""))
 }
 
-/// Returns the one number of windows in which all releases count a person, if they state one; the outer
+/// Returns the largest number of windows in which a release counts a person, if they state one; the outer
 /// `None` means that the releases disagree.
 ///
 /// A ledger has one budget account for the job: with a number of windows it holds reservations, each for all
 /// windows of a release, and without one it holds the windows themselves. So either every release reserves,
-/// or none does.
+/// or none does. Each reserves for its own number, and the account promises no more than the largest.
 #[expect(
     clippy::option_option,
     reason = "whether there is a number, and whether the releases agree, are two things"
 )]
-fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
+fn largest_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
     let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
-    let stated = tables.releases.iter().find_map(of_windows);
-    let Some(stated) = stated else { return Some(None) };
+    let largest = tables.releases.iter().filter_map(of_windows).max();
+    let Some(largest) = largest else { return Some(None) };
     let mut agree = true;
     for (node, release) in nodes.iter().zip(tables.releases) {
         let place = node.descendant(&["bound", "windows"]);
@@ -107,18 +107,17 @@ fn common_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<
                 || tables.privacy.privacy_unit == Protected::Record => {}
             // A release with a single window reserves that one.
             None if release.every == Every::All => {}
-            Some(windows) if windows == stated => {}
-            other => {
-                let found = other.map_or("no number of windows", |_| "another number of windows");
+            Some(_) => {}
+            None => {
                 let remedy = format!(
-                    "windows = {stated}, as in the first release that says it: an account has one number"
+                    "a number, such as windows = {largest}: beside a release that bounds them, each reserves its own"
                 );
-                place.conflict::<()>(found, remedy);
+                place.conflict::<()>("no number of windows", remedy);
                 agree = false;
             }
         }
     }
-    agree.then_some(Some(stated))
+    agree.then_some(Some(largest))
 }
 
 /// Refuses a cost that the budget account cannot count, or that does not fit under its cap even once.

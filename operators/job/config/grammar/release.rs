@@ -86,8 +86,8 @@ pub(super) const RELEASE: &[JobField] = &[
         .without("no bound: a person counts in each window")
         .example("bound = { keys = 3, per_key = 2, windows = 4 }")
         .means(
-            "The most windows in which a person ever counts, under `promise = \"lifetime\"`; one number for \
-             all releases of an account.",
+            "The most windows in which a person ever counts, under `promise = \"lifetime\"`; where one release of \
+             a job has it, all have, each its own.",
         )
         .costs(
             "The budget is divided by it and no more by all windows; later windows miss people who have \

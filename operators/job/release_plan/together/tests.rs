@@ -95,6 +95,17 @@ fn a_stretch_cuts_a_window_at_either_end() {
     assert_eq!(of(&daily, Promise::Each(3_600 * SECOND), TWICE), HeldWindows { whole: 0, cut: 1 });
 }
 
+// Under a promise about each step, a moment is in as many windows as overlap, and in one where none do.
+#[test]
+fn an_aligned_step_is_in_the_windows_that_hold_it() {
+    let day = 86_400 * SECOND;
+    for over in [1, 2, 7] {
+        let schedule = even(over * 86_400, 86_400, 0, Some(60 * 86_400));
+        let held = held(&seen(&schedule, true), Promise::Each(day), Weight::EVEN);
+        assert_eq!(held.whole + held.cut, over as u64);
+    }
+}
+
 // Refutes a share that its own windows do not fit into, and one that leaves more than rounding does.
 #[test]
 fn a_share_is_used_in_full() {
