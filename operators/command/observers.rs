@@ -204,7 +204,7 @@ fn notes(job: &Job) -> BTreeMap<String, ReleaseNotes> {
     let units = if plan.unit == "record" { "records" } else { "people" };
     let note = |(place, planned): (usize, Planned)| {
         let empty = match planned.keys {
-            PlannedKeys::Discovered { threshold } => Some(format!(
+            PlannedKeys::Discovered { threshold, .. } => Some(format!(
                 "The plan says that a key is released once about {threshold} {units} have it: no key had that many. List \
                  the keys, or give the release a larger share or longer windows."
             )),

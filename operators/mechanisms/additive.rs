@@ -290,11 +290,14 @@ macro_rules! asks {
                 self
             }
 
-            /// The percentage of the cost that goes into discovering keys, where that takes a draw of its
-            /// own: for all but counts of people, and of records where a person leaves one. 30 unless said.
+            /// The percentage of the cost of a key that finds it, in the windows before it is public: 50
+            /// unless said, and of running totals 30. The rest is for the key's number in the window in which
+            /// it is found, and from the next one on the number has all of it. Where the number of people is
+            /// itself released, by counts of people and of records where a person leaves one, it finds the key
+            /// with all of the cost.
             #[must_use]
             pub fn selecting(mut self, percent: u8) -> Self {
-                self.0.selecting = percent;
+                self.0.selecting = Some(percent);
                 self
             }
         }
@@ -346,19 +349,26 @@ adds_noise!(Gaussian, Laplace);
 /// The percentage of a mean's price that its count has, unless said.
 pub(crate) const COUNTING: u8 = 30;
 
+/// The percentage of the price of a running total with which keys are found, unless said: its numbers have the rest in all
+/// windows.
+const SELECTING: u8 = 30;
+
+/// The percentage of the price of a key that finds it, unless said: see [`selection`](super::selection).
+pub(super) const FINDING: u8 = 50;
+
 /// The requested noise, not yet checked.
 #[derive(Clone, Debug)]
 pub(super) struct UncheckedNoise {
     pub(super) family: Family,
     spend: Result<Spend, Invalid>,
     pub(super) confidence: f64,
-    pub(super) selecting: u8,
+    pub(super) selecting: Option<u8>,
     pub(super) counting: u8,
 }
 
 impl UncheckedNoise {
     pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> UncheckedNoise {
-        UncheckedNoise { family, spend, confidence: 0.9, selecting: 30, counting: COUNTING }
+        UncheckedNoise { family, spend, confidence: 0.9, selecting: None, counting: COUNTING }
     }
 
     /// Of what is found by its rank: an answer that misses may miss by any distance, so few should.
@@ -378,8 +388,19 @@ impl UncheckedNoise {
         Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"))
     }
 
+    /// Returns the percentage of the price of all windows that finds keys, where totals are running.
     pub(super) fn selecting(&self) -> Result<u8, Invalid> {
-        percent("selecting", self.selecting)
+        percent("selecting", self.stated_selecting())
+    }
+
+    /// Returns the percentage of the price of a key in a window that finds it.
+    pub(super) fn finding(&self) -> Result<u8, Invalid> {
+        percent("selecting", self.selecting.unwrap_or(FINDING))
+    }
+
+    /// Returns the percentage for selecting keys as the form of parameters states it, whether or not it matters.
+    pub(super) fn stated_selecting(&self) -> u8 {
+        self.selecting.unwrap_or(SELECTING)
     }
 
     pub(super) fn counting(&self) -> Result<u8, Invalid> {

@@ -275,6 +275,17 @@ pub(super) struct EstimateFormat {
     /// True if a contribution bound or a range may leave records or parts of values out of the number that
     /// the interval holds.
     pub(super) bounded: bool,
+    /// The keys that were found in this window, where their numbers have a noise of their own.
+    pub(super) found: Option<FoundKeys>,
+}
+
+/// The keys of an answer that were found in its window, and the noise of their numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FoundKeys {
+    /// The noise of each number of a key.
+    pub(super) noise: Vec<Noised>,
+    /// Of each key, in order, true if it was found.
+    pub(super) keys: Vec<bool>,
 }
 
 impl EstimateFormat {
@@ -289,8 +300,14 @@ impl EstimateFormat {
         }
     }
 
-    /// After how many estimates their noises are the same again.
+    /// Returns the number of places of estimates with different noises: those of keys that were found in this window come
+    /// behind the others.
     pub(super) fn different(&self) -> usize {
+        self.apart() + self.found.as_ref().map_or(0, |_| self.each())
+    }
+
+    /// After how many estimates their noises are the same again.
+    fn apart(&self) -> usize {
         match &self.each {
             EstimatesPerKey::OfKeys { coordinates, .. } => {
                 self.noise.len() / (coordinates.len() + 1) * coordinates.len()
@@ -302,10 +319,19 @@ impl EstimateFormat {
 
     /// Returns the place of a cell among those with different noises.
     pub(super) fn place_of(&self, cell: usize) -> usize {
+        let each = self.each().max(1);
+        if self.found.as_ref().is_some_and(|found| found.keys.get(cell / each) == Some(&true)) {
+            return self.apart() + cell % each;
+        }
         match &self.each {
             EstimatesPerKey::Levels { keys } => usize::from(cell >= *keys),
-            _ => cell % self.different().max(1),
+            _ => cell % self.apart().max(1),
         }
+    }
+
+    /// Returns the place of an estimate among those of its key.
+    pub(super) fn place_in_key(&self, place: usize) -> usize {
+        place.checked_sub(self.apart()).unwrap_or(place)
     }
 
     /// Returns true if a cell is of the level above.
@@ -315,16 +341,22 @@ impl EstimateFormat {
 
     /// The noise of one of them.
     pub(super) fn noise_of(&self, place: usize) -> Vec<Noised> {
+        let found = self.found.as_ref().filter(|_| place >= self.apart());
+        let (noise, place) = match found {
+            Some(found) => (&found.noise, self.place_in_key(place)),
+            None => (&self.noise, place),
+        };
         match &self.each {
-            EstimatesPerKey::One => self.noise.clone(),
+            EstimatesPerKey::One => noise.clone(),
+            EstimatesPerKey::Levels { .. } if found.is_some() => noise.clone(),
             EstimatesPerKey::Levels { .. } => {
-                let numbers = self.noise.len() / 2;
-                self.noise.iter().skip(place * numbers).take(numbers).copied().collect()
+                let numbers = noise.len() / 2;
+                noise.iter().skip(place * numbers).take(numbers).copied().collect()
             }
-            EstimatesPerKey::Quantiles => self.noise.get(place).copied().into_iter().collect(),
+            EstimatesPerKey::Quantiles => noise.get(place).copied().into_iter().collect(),
             EstimatesPerKey::Coordinates(coordinates) => {
-                let own = self.noise.get(place).into_iter();
-                own.chain(self.noise.iter().skip(coordinates.len())).copied().collect()
+                let own = noise.get(place).into_iter();
+                own.chain(noise.iter().skip(coordinates.len())).copied().collect()
             }
             EstimatesPerKey::OfKeys { coordinates, .. } => {
                 let size = coordinates.len().max(1);
@@ -352,9 +384,16 @@ impl<K, T> Answer<K, T> {
 
     /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's,
     /// for a mean. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
-    /// then the count's. Where the [parents](Key::parent) of keys are released too, their noises follow.
+    /// then the count's. Where the [parents](Key::parent) of keys are released too, their noises follow. A key
+    /// that was found in this window may have [another](Answer::noise_of_found).
     pub fn noise(&self) -> &[Noised] {
         &self.format.noise
+    }
+
+    /// Returns the noise of each number of a key that was found in this window, where it has not that of the others: a part
+    /// of the key's price has found it.
+    pub fn noise_of_found(&self) -> Option<&[Noised]> {
+        self.format.found.as_ref().map(|found| &found.noise[..])
     }
 
     /// Returns the covariances of each estimate with the coordinates of its key, where they are released: of means whose

@@ -58,7 +58,7 @@ pub trait ReleaseLines {
 /// {"release":"visits","window":{..},"key":"/","value":1234,"interval":[1216,1252],"interval_of":"bounded","confidence":0.9,"noise":{"kind":"gaussian","scale":10.9},"id":"5f..","promise":".."}
 /// ```
 ///
-/// in this order, without spaces. An end of an interval that is `null` is open: nothing is promised on that
+/// in this order, without spaces. The noise is that of the cell: a key that was found in this window may have more. An end of an interval that is `null` is open: nothing is promised on that
 /// side. A largest value has an open upper end, for it is too small by design, and nothing bounds the truth;
 /// a smallest value has an open lower end.
 /// An answer that is found by its rank says `"insufficient":true` behind its interval where there were too
@@ -131,6 +131,7 @@ impl<K: Key, T: AnswerNumber> ReleaseLines for Answer<K, T> {
 impl<K, T> Answer<K, T> {
     /// Says which of a key's estimates it is, where it has several, and where its point stands.
     fn which(&self, place: usize, text: &mut Vec<u8>) -> DecimalPoint {
+        let place = self.format.place_in_key(place);
         match &self.format.each {
             EstimatesPerKey::One | EstimatesPerKey::Levels { .. } => {}
             EstimatesPerKey::Quantiles => {

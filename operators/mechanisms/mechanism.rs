@@ -194,7 +194,7 @@ pub(super) fn parameters<K: Key>(
         .text(currency)
         .bytes(&amount.to_bits().to_be_bytes())
         .bytes(&asked.confidence.to_bits().to_be_bytes())
-        .number(asked.selecting.into())
+        .number(asked.stated_selecting().into())
         .number(asked.counting.into());
     // Numbers that are released as they are had this form before there was a choice.
     let form = match stated.point {

@@ -136,6 +136,8 @@ pub use exact::{ExactCell, ExactValue};
 pub use keys::{Key, Keys, Label};
 pub use lines::{Head, ReleaseLines};
 pub use mechanism::{Drawn, Mechanism, Paid, Prepared};
+#[cfg(feature = "cli")]
+pub(crate) use noisy::KeyFinding;
 pub use noisy::Noisy;
 pub use noisy::NoisyMeans;
 pub use noisy::NoisyTotals;

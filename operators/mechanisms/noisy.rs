@@ -4,7 +4,7 @@ use super::additive::UncheckedNoise;
 use super::additive::over_bound;
 use super::additive::{Additive, Family};
 use super::answer::DecimalPoint;
-use super::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
+use super::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, FoundKeys, Noised};
 use super::bound::Range;
 use super::bound::Sensitivity;
 use super::keys::Key;
@@ -18,7 +18,7 @@ use super::spend::Spend;
 use super::statistic::{Cell, Cells, Summary};
 use super::statistic::{KeyedStatistic, Mean, MeasureKind, Total};
 use crate::accounting::ReleaseCost;
-use crate::canonical::Digest;
+use crate::canonical::{Canonical, Digest};
 use crate::invalid::Invalid;
 use crate::mechanisms::mechanism::Sealed;
 use crate::noise::NoiseSource;
@@ -29,12 +29,15 @@ use crate::noise::NoiseSource;
 /// Private for one unit more or less, at [`cost`](Prepared::cost) a window. With public keys every window asks
 /// for as many draws as there are keys, of each number. With keys to discover, what is asked for differs
 /// between neighbours in two numbers of draws: that of the threshold, by the keys that only one of them has
-/// and that are not public; and, where the value has a draw of its own, that of the values, which is the
-/// number of released rows and so part of the answer that is paid for.
+/// and that are not public; and, where the value has a draw of its own, that of the values of keys that are
+/// found, which is the number of their rows and so part of the answer that is paid for. The values of keys that
+/// were public before are drawn ahead of them, one for each.
 #[derive(Clone, Debug)]
 pub struct Noisy<K, N> {
     selection: Selection<K>,
     numbers: N,
+    /// The numbers of a key in the window in which it is found, if a part of its price finds it.
+    found: Option<FoundNumbers<N>>,
     /// The numbers of the level above, and what its sensitivity depends on.
     above: Option<(N, Families)>,
     format: EstimateFormat,
@@ -42,6 +45,29 @@ pub struct Noisy<K, N> {
     reaches: Vec<f64>,
     cost: ReleaseCost,
     parameters: Digest,
+}
+
+/// The numbers of keys in the window in which they are found.
+#[derive(Clone, Debug)]
+struct FoundNumbers<N> {
+    numbers: N,
+    noise: Vec<Noised>,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
+    reaches: Vec<f64>,
+    /// The percentage of a key's price that finds it.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
+    percent: u8,
+}
+
+/// The figures of keys that are to be discovered, as a plan states them.
+#[cfg(feature = "cli")]
+#[derive(Clone, Debug)]
+pub(crate) struct KeyFinding {
+    /// The least numbers of people with which a key is found in 50, in 90 and in 99 of 100 windows.
+    pub(crate) people: [i64; 3],
+    /// The percentage of a key's price that finds it, and the noise and the half-width of each of its numbers in that window;
+    /// nothing if these are as in any other.
+    pub(crate) apart: Option<(u8, Vec<Noised>, Vec<f64>)>,
 }
 
 /// A form of released numbers. It is apart from them because the type of an answer is public.
@@ -58,6 +84,9 @@ pub trait NumberForm: Send + Sync + 'static {
 
 /// The numbers of a key that are released: one, or two that make one.
 pub(super) trait Numbers: NumberForm {
+    /// True if one of several numbers is a count, which may be the number of people.
+    const HAS_A_COUNT: bool = false;
+
     /// The noise of each, in what it is released in.
     fn noise(&self, point: DecimalPoint) -> Vec<Noised>;
 
@@ -88,33 +117,63 @@ pub(super) trait Numbers: NumberForm {
     ) -> Vec<Estimate<Self::Number>>;
 }
 
-/// `numbers` is given what there is to spend on the numbers, whether one draw both selects and releases, and the level that they
-/// are of.
+/// The numbers of a level to be made: at which price, and for which keys.
+#[derive(Clone, Copy)]
+pub(super) struct NumbersOf<'f> {
+    pub(super) spend: Spend,
+    /// True if one draw, of the number of people, both finds a key and is released.
+    pub(super) shared: bool,
+    /// The percentage of the price that the count of a key has at least, in the window in which it finds the key.
+    pub(super) finding: u8,
+    pub(super) level: Level<'f>,
+}
+
+/// Prepares numbers that `numbers` makes. The window in which a key is found, and later ones, have numbers of their own: see
+/// [`selection`](super::selection).
 pub(super) fn settled<K: Key, N: Numbers>(
     asked: &UncheckedNoise,
     stated: &KeyedStatistic<'_, K>,
-    numbers: impl Fn(Spend, bool, Level<'_>) -> Result<N, Invalid>,
+    numbers: impl Fn(NumbersOf<'_>) -> Result<N, Invalid>,
 ) -> Result<Noisy<K, N>, Invalid> {
     let (spend, confidence) = (asked.spend()?, asked.confidence()?);
     let discovers = stated.keys.discovers();
     let shared = discovers && stated.counts_people;
-    let (selecting, releasing) =
-        if discovers && !shared { spend.split(asked.selecting()?) } else { (spend, spend) };
-    let (numbers, above) = match stated.families {
-        None => (numbers(releasing, shared, Level::Only)?, None),
+    let finds_apart = discovers && (!shared || N::HAS_A_COUNT);
+    let percent = finds_apart.then(|| asked.finding()).transpose()?;
+    // A level above has its part of every window's price; the rest is of keys.
+    let (of_keys, above) = match stated.families {
+        None => (spend, None),
         Some(families) => {
-            let (own, rest) = releasing.split(rollup::OF_KEYS);
-            let above = numbers(rest, false, Level::Parents(families))?;
-            (numbers(own, shared, Level::Keys)?, Some((above, families.clone())))
+            let (of_keys, rest) = spend.split(rollup::OF_KEYS);
+            let level = Level::Parents(families);
+            let above = numbers(NumbersOf { spend: rest, shared: false, finding: 0, level })?;
+            (of_keys, Some((above, families.clone())))
         }
     };
+    let (selecting, of_found) = match percent {
+        Some(percent) if !shared => of_keys.split(percent),
+        _ => (of_keys, of_keys),
+    };
+    let level = if above.is_some() { Level::Keys } else { Level::Only };
+    let found = percent
+        .map(|percent| -> Result<FoundNumbers<N>, Invalid> {
+            let finding = if shared { percent } else { 0 };
+            let numbers = numbers(NumbersOf { spend: of_found, shared, finding, level })?;
+            let (noise, reaches) = (numbers.noise(stated.point), numbers.reaches(stated.point));
+            Ok(FoundNumbers { noise, reaches, numbers, percent })
+        })
+        .transpose()?;
+    let numbers =
+        numbers(NumbersOf { spend: of_keys, shared: shared && found.is_none(), finding: 0, level })?;
     let person = Sensitivity::each(stated.limits, 1)?;
     let selection = Selection::new(stated.keys, stated.limits.keys(), || {
-        let people = numbers.people().filter(|_| shared).cloned();
+        let finding = found.as_ref().map_or(&numbers, |found| &found.numbers);
+        let people = finding.people().filter(|_| shared).cloned();
         people.map_or_else(|| Additive::within(asked.family, selecting, &person), Ok)
     })?;
     let delta = delta(stated.keys)?;
     let levels = || std::iter::once(&numbers).chain(above.as_ref().map(|(above, _)| above));
+    let stated_form = parameters(asked, spend, delta, stated);
     Ok(Noisy {
         selection,
         format: EstimateFormat {
@@ -124,12 +183,20 @@ pub(super) fn settled<K: Key, N: Numbers>(
             each: if above.is_some() { EstimatesPerKey::Levels { keys: 0 } } else { numbers.each() },
             of: None,
             bounded: stated.is_bounded(),
+            found: None,
         },
         reaches: levels().flat_map(|of| of.reaches(stated.point)).collect(),
         numbers,
+        found,
         above,
         cost: spend.cost_with(person.neighbours(), delta, (stated.cut, asked.family == Family::Gaussian))?,
-        parameters: parameters(asked, spend, delta, stated),
+        // Keys were once found with a part of every window's price.
+        parameters: match percent {
+            None => stated_form,
+            Some(percent) => {
+                Canonical::new("discreet keys found 2").digest(&stated_form).number(percent.into()).finish()
+            }
+        },
     })
 }
 
@@ -169,6 +236,19 @@ impl<K: Key, N> Noisy<K, N> {
         &self.reaches[self.numbers().min(self.reaches.len())..]
     }
 
+    /// Returns the noise of each number of a key in the window in which it is found, if a part of its price finds it.
+    pub fn noise_of_found(&self) -> Option<&[Noised]> {
+        self.found.as_ref().map(|found| &found.noise[..])
+    }
+
+    /// Returns the figures of keys that are to be discovered.
+    #[cfg(feature = "cli")]
+    pub(crate) fn finding(&self) -> Option<KeyFinding> {
+        let apart = self.found.as_ref();
+        let apart = apart.map(|found| (found.percent, found.noise.clone(), found.reaches.clone()));
+        Some(KeyFinding { people: self.selection.threshold()?.people_to_find(), apart })
+    }
+
     /// The least noised number of people with which a key becomes public, where keys are discovered.
     pub fn threshold(&self) -> Option<i64> {
         self.selection.threshold().map(|threshold| threshold.least())
@@ -203,7 +283,11 @@ impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
     }
 
     fn largest_needed(&self) -> Option<usize> {
-        self.numbers.largest_needed()
+        let own = self.numbers.largest_needed()?;
+        match &self.found {
+            None => Some(own),
+            Some(found) => Some(own.max(found.numbers.largest_needed()?)),
+        }
     }
 
     fn draw(
@@ -214,15 +298,47 @@ impl<K: Key, N: Numbers> Prepared for Noisy<K, N> {
     ) -> Drawn<Answer<K, N::Number>> {
         let sums = self.above.as_ref().map(|(above, _)| (above, rollup::sums(exact.iter())));
         let mut rows = self.selection.rows(exact, state, noise);
-        let estimates = self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise);
-        let Some((above, sums)) = sums else { return rows.drawn(estimates, self.format.clone()) };
+        let mut format = self.format.clone();
+        let estimates = match &self.found {
+            None => self.numbers.estimates(&mut rows.rows, self.selection.threshold(), noise),
+            Some(found) => {
+                let keys = rows.rows.iter().map(|row| row.passed.is_some()).collect();
+                format.found = Some(FoundKeys { noise: found.noise.clone(), keys });
+                let numbers = (&self.numbers, &found.numbers, self.format.each());
+                estimates_apart(numbers, &mut rows.rows, self.selection.threshold(), noise)
+            }
+        };
+        let Some((above, sums)) = sums else { return rows.drawn(estimates, format) };
         let mut parents = rollup::rows(&rows.rows, sums);
         let totals = above.estimates(&mut parents, None, noise);
-        let each = EstimatesPerKey::Levels { keys: estimates.len() };
-        let mut drawn = rows.drawn(estimates, EstimateFormat { each, ..self.format.clone() });
+        format.each = EstimatesPerKey::Levels { keys: estimates.len() };
+        let mut drawn = rows.drawn(estimates, format);
         drawn.answer.cells.extend(parents.into_iter().map(|row| row.key).zip(totals));
         drawn
     }
+}
+
+/// Draws the noise of keys that were public before this window, then that of keys that were found in it; `each` is the number of
+/// estimates of a key.
+fn estimates_apart<K: Key, N: Numbers>(
+    (known, found, each): (&N, &N, usize),
+    rows: &mut Vec<SelectedRow<K, N::Cell>>,
+    threshold: Option<&Threshold>,
+    noise: &mut NoiseSource,
+) -> Vec<Estimate<N::Number>> {
+    let places: Vec<bool> = rows.iter().map(|row| row.passed.is_some()).collect();
+    let (mut new, mut former): (Vec<_>, Vec<_>) = rows.drain(..).partition(|row| row.passed.is_some());
+    let of_former = known.estimates(&mut former, None, noise);
+    let of_new = found.estimates(&mut new, threshold, noise);
+    let mut estimates = Vec::with_capacity(of_former.len() + of_new.len());
+    let (mut former, mut of_former) = (former.into_iter(), of_former.into_iter());
+    let (mut new, mut of_new) = (new.into_iter(), of_new.into_iter());
+    for is_new in places {
+        let (row, numbers) = if is_new { (&mut new, &mut of_new) } else { (&mut former, &mut of_former) };
+        rows.extend(row.next());
+        estimates.extend(numbers.by_ref().take(each));
+    }
+    estimates
 }
 
 // One noised whole number a key.
@@ -238,7 +354,7 @@ pub struct Totals {
 }
 
 pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
-    settled(asked, &total.stated(), |spend, shared, level| {
+    settled(asked, &total.stated(), |NumbersOf { spend, shared, level, .. }| {
         let noise = Additive::within(asked.family, spend, &level.moved(total.key_sensitivity())?)?;
         let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
         Ok(Totals { measure: total.measure(), number: total.measures(), column })
@@ -296,8 +412,8 @@ pub struct Means {
 
 pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
     let stated = KeyedStatistic { cut: mean.cut(asked.counting()?), ..mean.stated() };
-    settled(asked, &stated, |spend, shared, level| {
-        let (counting, summing) = spend.split(asked.counting()?);
+    settled(asked, &stated, |NumbersOf { spend, shared, finding, level }| {
+        let (counting, summing) = spend.split(asked.counting()?.max(finding));
         let each = (1.0 + asked.confidence()?) / 2.0;
         let counts = Additive::within(asked.family, counting, &level.moved(mean.count_sensitivity())?)?;
         let sums = Additive::within(asked.family, summing, &level.moved(mean.sum_sensitivity())?)?;
@@ -343,6 +459,8 @@ impl NumberForm for Means {
 }
 
 impl Numbers for Means {
+    const HAS_A_COUNT: bool = true;
+
     fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
         let sum = self.sums.noised("sum").with_point(point);
         vec![

@@ -5,7 +5,7 @@ use super::answer::{DecimalPoint, Estimate, Noised};
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
 use super::mechanism::{Mechanism, Sealed};
-use super::noisy::{Noisy, NumberForm, Numbers, settled};
+use super::noisy::{Noisy, NumberForm, Numbers, NumbersOf, settled};
 use super::pair_sums::PairSums;
 use super::rollup::Families;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
@@ -237,7 +237,7 @@ pub struct Ratios {
 }
 
 pub(super) fn ratios<K: Key>(asked: &UncheckedNoise, ratio: &Ratio<K>) -> Result<NoisyRatios<K>, Invalid> {
-    settled(asked, &ratio.stated(), |spend, _, level| {
+    settled(asked, &ratio.stated(), |NumbersOf { spend, level, .. }| {
         let (upper, lower) = spend.split(UPPER);
         let each = (1.0 + asked.confidence()?) / 2.0;
         let column = |spend, sensitivity| {

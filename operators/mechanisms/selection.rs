@@ -3,6 +3,27 @@
 //! Public keys have a row in every window. A key that is to be discovered is withheld until its noised number
 //! of people reaches the [`Threshold`], whose page says why a lone person's key is safe; from then on it is
 //! public ([`KnownKeys`]), and has a row in every window.
+//!
+//! # The price of a key, before and after it is found
+//!
+//! A window's price is for `keys` keys of a person, each at an equal part: every mechanism here draws for each
+//! key by itself, so that its cost is a sum over the keys that a person is in. Which of them are public is known
+//! before the window, from what was released. So each key has its part for itself, and may use it in one of two
+//! ways:
+//!
+//! * A key that is **not yet public** spends [`FINDING`](super::additive::FINDING) percent of its part on being
+//!   found, and the rest on its number, if it is found in this window.
+//! * A key that **is public** takes part in no selection, and spends all of its part on its number.
+//!
+//! In whichever keys a person is, no key costs more than its part, and the delta is that of keys which are not
+//! public. Where one draw of the number of people finds the key and is released, nothing is spent apart. A mean
+//! with one record of a person in a key does so with its count, which has at least that percentage
+//! before the key is found.
+//!
+//! The threshold is about `1 + z sigma / sqrt(s)` people with the part `s` for finding, and the noise of the first
+//! number is wider by `1 / sqrt(1 - s)`: there is no split that is best for both. Half of the price is the one by which
+//! the worse of the two is least: neither is more than 1.42 times what it would be with all of the price. Later windows
+//! lose nothing by it. A lower part for finding saves noise in one window of a key, and loses keys in all.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -135,7 +135,7 @@ impl<K: Key> Total<K> {
     /// that are not discovered too.
     ///
     /// One person moves the parents by `keys` times as much as a key, in the worst case all in one. Keys and parents
-    /// have half of the price each; keys are discovered, and bounded, as without it.
+    /// have half of the price each; keys are found with a part of theirs, and bounded as without it.
     ///
     /// # Errors
     /// Names `rollup` for people, who are no sum of those of several keys, and for listed keys without a parent; and `bound`

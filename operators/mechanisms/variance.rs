@@ -5,7 +5,7 @@ use super::answer::{DecimalPoint, Estimate, Noised};
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
 use super::mechanism::{Mechanism, Sealed};
-use super::noisy::{Noisy, NumberForm, Numbers, quotient, settled};
+use super::noisy::{Noisy, NumberForm, Numbers, NumbersOf, quotient, settled};
 use super::pair_sums::PairSums;
 use super::rollup::Families;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
@@ -227,8 +227,8 @@ pub(super) fn variances<K: Key>(
     variance: &Variance<K>,
 ) -> Result<NoisyVariances<K>, Invalid> {
     let stated = KeyedStatistic { cut: variance.cut(asked.counting()?), ..variance.stated() };
-    settled(asked, &stated, |spend, shared, level| {
-        let (counting, rest) = spend.split(asked.counting()?);
+    settled(asked, &stated, |NumbersOf { spend, shared, finding, level }| {
+        let (counting, rest) = spend.split(asked.counting()?.max(finding));
         let (summing, squaring) = rest.split(SUMMING);
         let each = (2.0 + asked.confidence()?) / 3.0;
         let column = |spend, sensitivity, shared| {
@@ -297,6 +297,8 @@ impl NumberForm for Variances {
 }
 
 impl Numbers for Variances {
+    const HAS_A_COUNT: bool = true;
+
     fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         let numbers =
             [self.sums.noised("sum"), self.squares.noised("squares"), self.counts.noised("records")];

@@ -146,7 +146,10 @@ impl Job {
             }
             _ => 1.0,
         };
-        let needed = statistic.people_for_a_tenth(&settled.intervals);
+        // A key that is just found has the noise of that window.
+        let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
+        let intervals = apart.filter(|_| settled.threshold.is_some()).map(|(.., intervals)| intervals);
+        let needed = statistic.people_for_a_tenth(intervals.unwrap_or(&settled.intervals));
         let error = 0.1 * needed / (own * counted).max(f64::MIN_POSITIVE);
         let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);
         let (changes, unconditional, keys) = (Vec::new(), false, None);
@@ -401,7 +404,7 @@ mod tests {
         };
         assert!(said(10).starts_with("no key is found: one needs "), "{}", said(10));
         assert!(
-            said(100_000).contains(" of 87840 people in a key that is just found: "),
+            said(100_000).contains(" of 87840 people in a key that is just found, an error of "),
             "{}",
             said(100_000)
         );

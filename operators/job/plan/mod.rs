@@ -27,8 +27,8 @@ pub(super) use expected::{longer, percent};
 pub use keys::{ExpectedKey, ExpectedKeys};
 pub(super) use page::{line, short};
 pub use parts::{
-    Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory, PlannedNoise,
-    PlannedRunning, PlannedWindows,
+    FoundNoise, Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory,
+    PlannedNoise, PlannedRunning, PlannedWindows,
 };
 
 pub use replay::ReplayMemory;
@@ -207,7 +207,13 @@ fn planned(
     let schedule = &offer.schedule;
     let bounded = schedule.is_bounded() && (release.every != Every::All || job.until.is_some());
     let keys = match (settled.threshold, offer.keys.listed()) {
-        (Some(threshold), _) => PlannedKeys::Discovered { threshold },
+        (Some(threshold), _) => {
+            let people = settled.finding.as_ref().map_or([threshold; 3], |finding| finding.people);
+            let [found_in_50, found_in_90, found_in_99] = people;
+            let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
+            let finding = apart.map(|(percent, ..)| *percent);
+            PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding }
+        }
         (None, Some(keys)) if keys.len() > 1 || release.statistic.grouping().is_some() => {
             PlannedKeys::Public { count: keys.len() as u64 }
         }
@@ -255,8 +261,14 @@ fn planned(
 }
 
 fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
+    let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
+    let found = |at: usize| {
+        let (_, noise, intervals) = apart?;
+        Some(FoundNoise { scale: noise.get(at)?.scale(), interval: *intervals.get(at)? })
+    };
     let noise = |(at, (noised, interval)): (usize, (&Noised, &f64))| PlannedNoise {
         number: settled.numbers.get(at).map_or(noised.number().into(), |name| name.clone().into()),
+        found: found(at).filter(|found| found.scale != noised.scale()),
         kind: noised.kind(),
         scale: noised.scale(),
         interval: *interval,
@@ -265,8 +277,11 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
     };
     let own = settled.noise.iter().zip(&settled.intervals).enumerate().map(noise);
     let above = settled.above.iter().flat_map(|above| above.noise.iter().zip(&above.intervals));
-    let above =
-        above.enumerate().map(noise).map(|noise| PlannedNoise { number: of_parents(&noise.number), ..noise });
+    let above = above.enumerate().map(noise).map(|noise| PlannedNoise {
+        number: of_parents(&noise.number),
+        found: None,
+        ..noise
+    });
     own.chain(above).collect()
 }
 

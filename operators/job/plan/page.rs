@@ -5,8 +5,8 @@ use std::fmt::{Display, Formatter};
 
 use super::expected::{described, percent};
 use super::{
-    ExpectedAnswer, Moves, OtherReleases, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys, PlannedMemory,
-    PlannedNoise, PlannedRunning, PlannedWindows,
+    ExpectedAnswer, FoundNoise, Moves, OtherReleases, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys,
+    PlannedMemory, PlannedNoise, PlannedRunning, PlannedWindows,
 };
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::run::six_digits;
@@ -87,7 +87,7 @@ impl Plan {
         line(f, "windows", &windows(&release.windows))?;
         line(f, "bound", &release.bound)?;
         let units = if self.unit == "record" { "records" } else { "people" };
-        line(f, "keys", &keys(release.keys, units))?;
+        line(f, "keys", &keys(release.keys, units, release.running.is_some()))?;
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let noises: Vec<String> = release.noise.iter().map(|law| noise(law, units)).collect();
@@ -290,14 +290,20 @@ fn windows(windows: &PlannedWindows) -> String {
     }
 }
 
-fn keys(keys: PlannedKeys, units: &str) -> String {
+fn keys(keys: PlannedKeys, units: &str, is_running: bool) -> String {
+    let windows = if is_running { "spans of windows in which they come" } else { "windows" };
     match keys {
         PlannedKeys::None => "none: one cell".to_owned(),
         PlannedKeys::Public { count } => format!("{count} public ones, each released in every window"),
-        PlannedKeys::Discovered { threshold } => {
-            format!(
-                "discovered: one is released once about {threshold} {units} have it, and from then on in every window"
-            )
+        PlannedKeys::Discovered { found_in_50, found_in_90, found_in_99, finding, .. } => {
+            let found = format!(
+                "discovered: a key with {found_in_50} {units} is found in 50 of 100 {windows}, with {found_in_90} in 90 and with \
+                 {found_in_99} in 99; from then on it is in every window"
+            );
+            match finding {
+                Some(percent) => format!("{found}. Until it is found, {percent}% of its price is for that"),
+                None => found,
+            }
         }
     }
 }
@@ -315,10 +321,10 @@ fn moves(moves: &Moves) -> String {
 }
 
 fn noise(noise: &PlannedNoise, units: &str) -> String {
-    let PlannedNoise { number, kind, scale, interval, one_outside_of: all, ranks } = noise;
+    let PlannedNoise { number, kind, scale, interval, found, one_outside_of: all, ranks } = noise;
     let letter = if kind.starts_with("gaussian") { "sigma" } else { "b" };
     let part = format!("{} of {all}", all.saturating_sub(1));
-    match *ranks {
+    let said = match *ranks {
         Some(ranks @ (Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. })) => {
             let side = if matches!(ranks, Ranks::Below { .. }) { "above" } else { "below" };
             let found = match comparisons {
@@ -337,6 +343,19 @@ fn noise(noise: &PlannedNoise, units: &str) -> String {
         None => {
             format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
         }
+    };
+    match found {
+        Some(FoundNoise { scale, interval }) if ranks.is_none() => format!(
+            "{said}; in the window that finds a key, {letter} {}, {part} within {}",
+            short(*scale),
+            short(*interval)
+        ),
+        Some(FoundNoise { scale, interval }) => format!(
+            "{said}; in the window that finds a key, {} {units}, 99 of 100 within {}",
+            short(*scale),
+            short(*interval)
+        ),
+        None => said,
     }
 }
 

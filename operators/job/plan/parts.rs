@@ -208,6 +208,16 @@ pub enum PlannedKeys {
     Discovered {
         /// The least noised number of people at which a key is released.
         threshold: i64,
+        /// The least number of people with which a key is found in 50 of 100 windows; of a running total, of spans of windows,
+        /// with the people who come to the key within one.
+        found_in_50: i64,
+        /// The same in 90 of 100.
+        found_in_90: i64,
+        /// The same in 99 of 100.
+        found_in_99: i64,
+        /// The percentage of a key's price in a window that finds it, if its numbers have no more than the rest until it is
+        /// found.
+        finding: Option<u8>,
     },
 }
 
@@ -240,6 +250,9 @@ pub struct PlannedNoise {
     /// The half-width of the interval that contains nine of ten errors; of a mean's two numbers, nineteen of
     /// twenty, and of a variance's three, twenty-nine of thirty. In people, if a rank is promised.
     pub interval: f64,
+    /// The noise in the window in which a key is found, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundNoise>,
     /// The number of errors of which one is outside of the interval.
     #[serde(skip)]
     pub one_outside_of: u32,
@@ -247,6 +260,16 @@ pub struct PlannedNoise {
     /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
     #[serde(flatten, serialize_with = "rank_fields")]
     pub ranks: Option<Ranks>,
+}
+
+/// The noise of a number of a key in the window in which the key is found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct FoundNoise {
+    /// The scale of the noise.
+    pub scale: f64,
+    /// The half-width of the interval; in people, if a rank is promised.
+    pub interval: f64,
 }
 
 #[derive(Default, Serialize)]

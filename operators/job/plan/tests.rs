@@ -78,6 +78,50 @@ fn the_configs_are_planned_without_a_warning() {
     }
 }
 
+// Refutes a page or a JSON that states other people than those of the exact law, and noise of a first window that is not
+// drawn; of one window alone there is no other.
+#[test]
+fn a_plan_states_with_how_many_people_a_key_is_found() {
+    let count = GOOD.replace("people = {}", "count = { by = \"page\", keys = \"discover\" }");
+    let count = count.replace("bound = {}", "bound = { keys = 2, per_key = 3 }");
+    let plan = |text: &str| Job::parse("a.toml", text).unwrap_or_else(|mistakes| panic!("{mistakes}")).plan();
+    let several = plan(&count).unwrap();
+    let PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding } =
+        several.releases[0].keys
+    else {
+        panic!()
+    };
+    assert_eq!((found_in_50, finding), (threshold, Some(50)));
+    // Half of the price is for finding two keys of a person, each moved by one.
+    let rho = several.releases[0].cost.rho.unwrap() / 2.0;
+    let law = DiscreteGaussianCost::new((2.0 / (2.0 * rho)).sqrt(), 1).unwrap();
+    for (people, chance) in [(found_in_90, 0.9), (found_in_99, 0.99)] {
+        let found = |people: i64| 1.0 - law.tail(people - threshold + 1);
+        assert!(found(people) >= chance && found(people - 1) < chance, "{people} {chance}");
+    }
+    let json = serde_json::to_value(&several).unwrap();
+    let keys = &json["releases"][0]["keys"];
+    assert_eq!(
+        [&keys["found_in_50"], &keys["found_in_90"], &keys["found_in_99"]].map(|n| n.as_i64().unwrap()),
+        [found_in_50, found_in_90, found_in_99]
+    );
+    let noise = &several.releases[0].noise[0];
+    let first = noise.found.unwrap();
+    assert!((first.scale / noise.scale - 2f64.sqrt()).abs() < 1e-6 && first.interval > noise.interval);
+    let page = several.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!(
+        "with {found_in_90} in 90 and with {found_in_99} in 99; from then on it is in every window. Until it is found, 50%"
+    );
+    assert!(page.contains(&said) && page.contains("; in the window that finds a key, sigma "), "{page}");
+    let one = plan(&count.replace("every = \"1 day\"", "every = \"all\"")).unwrap();
+    assert_eq!(one.releases[0].noise[0].found, None);
+    let rho = one.releases[0].cost.rho.unwrap() / 2.0;
+    assert!(
+        (one.releases[0].noise[0].scale - 3.0 * (1.0 / rho).sqrt()).abs()
+            < 1e-6 * one.releases[0].noise[0].scale
+    );
+}
+
 // Refutes a page that differs from the noise that is drawn and the cost that is charged.
 #[test]
 fn a_plan_states_what_is_drawn_and_charged() {

@@ -42,7 +42,7 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             ));
         }
         match planned.keys {
-            PlannedKeys::Discovered { threshold } if threshold > SELDOM => warn(format!(
+            PlannedKeys::Discovered { threshold, .. } if threshold > SELDOM => warn(format!(
                 "a key is released once about {threshold} people have it; list the keys, or give it a larger share"
             )),
             PlannedKeys::Public { count } if count > ROWS => warn(format!(

@@ -98,7 +98,8 @@ impl ReleasePlan {
 
     /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
     pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, Invalid> {
-        self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)
+        let prepared = self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)?;
+        Ok(if self.schedule.count() == 1 { prepared.of_one_window() } else { prepared })
     }
 }
 
@@ -250,7 +251,7 @@ fn release_plan(
     };
     let offer = ReleasePlan { version_terms: terms::stated(job, release, &offer), ..offer };
     // Every refusal of a mechanism happens here, before there is a plan.
-    offer.prepare(job).map_err(|invalid| {
+    let prepared = offer.prepare(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
         let parameter = running::field(release, refused).unwrap_or(refused);
@@ -262,7 +263,17 @@ fn release_plan(
         };
         UnfitJob::at(format!("{place}.{field}"), &invalid)
     })?;
-    Ok(offer)
+    let apart = prepared.finding.and_then(|finding| finding.apart);
+    Ok(match apart {
+        None => offer,
+        // The mechanism binds it.
+        Some((percent, ..)) => {
+            let terms = offer.version_terms.clone();
+            let terms =
+                terms.showing("finding keys", format!("{percent}% of a key's price until it is found"));
+            ReleasePlan { version_terms: terms, ..offer }
+        }
+    })
 }
 
 /// Refuses a mechanism with a delta of its own where a span of the promise holds a part of a window: what it costs to

@@ -27,8 +27,8 @@ use crate::job::unfit::UnfitJob;
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{
     Altogether, Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid,
-    Inverted, Keys, Largest, Maximum, Mechanism, Minimum, Monotone, Noised, PerPerson, Prepared, Ranks,
-    Searched, Statistic, Tops,
+    Inverted, KeyFinding, Keys, Largest, Maximum, Mechanism, Minimum, Monotone, Noised, PerPerson, Prepared,
+    Ranks, Searched, Statistic, Tops,
 };
 use crate::noise::NoiseSource;
 
@@ -278,6 +278,7 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
         let ready = terms.noise.prepare(&largest)?;
         Ok(PreparedStatistic {
             sensitivities: vec![NumberSensitivity::of_ranks(largest.sensitivity())],
+            finding: ready.finding(),
             threshold: ready.threshold(),
             intervals: ready.reaches().to_vec(),
             ..PreparedStatistic::of(&ready, ready.noise())
@@ -378,6 +379,11 @@ impl<F: Monotone> PreparedMaximum<F> {
     /// Returns the number of people from which a key is released, with partition selection.
     pub(crate) fn threshold(&self) -> Option<i64> {
         either!(self, ready => ready.threshold())
+    }
+
+    /// Returns the figures of keys that are to be discovered.
+    pub(crate) fn finding(&self) -> Option<KeyFinding> {
+        either!(self, ready => ready.finding())
     }
 }
 

@@ -209,6 +209,7 @@ impl JobStatistic for MeansSpec {
             VectorStatistic::Bounded(mean) => {
                 let ready = terms.noise.prepare(&mean)?;
                 PreparedStatistic {
+                    finding: ready.finding(),
                     threshold: ready.threshold(),
                     intervals: ready.reaches().to_vec(),
                     ..PreparedStatistic::of(&ready, ready.noise())

@@ -7,7 +7,8 @@ use crate::accounting::ReleaseCost;
 use crate::ledger::Digest;
 use crate::mechanisms::running::PreparedRunning;
 use crate::mechanisms::{
-    ContributionBound, DecimalPoint, Keys, Noised, Noisy, Paid, Prepared, RunningNumbers, Sensitivity,
+    ContributionBound, DecimalPoint, KeyFinding, Keys, Noised, Noisy, Paid, Prepared, RunningNumbers,
+    Sensitivity,
 };
 
 /// The terms on which a release plan prepares its statistic.
@@ -34,6 +35,8 @@ pub(crate) struct PreparedStatistic {
     pub(crate) sensitivities: Vec<NumberSensitivity>,
     /// The least noised number of people at which a key is released, with partition selection.
     pub(crate) threshold: Option<i64>,
+    /// The people and the noise with which keys are found, with partition selection.
+    pub(crate) finding: Option<KeyFinding>,
     /// The noise of each released number.
     pub(crate) noise: Vec<Noised>,
     /// The name of each released number, where they are not those of its noise.
@@ -107,6 +110,7 @@ impl PreparedStatistic {
         PreparedStatistic {
             sensitivities: Vec::new(),
             threshold: None,
+            finding: None,
             noise: noise.to_vec(),
             numbers: Vec::new(),
             intervals: Vec::new(),
@@ -117,6 +121,14 @@ impl PreparedStatistic {
             above: None,
             running: None,
         }
+    }
+
+    /// Returns the figures of the only window: its keys are found in it, and it has no later ones.
+    pub(crate) fn of_one_window(mut self) -> PreparedStatistic {
+        if let Some(KeyFinding { apart: Some((_, noise, intervals)), .. }) = &self.finding {
+            (self.noise, self.intervals) = (noise.clone(), intervals.clone());
+        }
+        self
     }
 
     /// Returns the figures of numbers that are made of running totals, which have these sensitivities by themselves.
@@ -130,6 +142,7 @@ impl PreparedStatistic {
         PreparedStatistic {
             sensitivities,
             threshold: prepared.threshold(),
+            finding: prepared.finding(),
             intervals: prepared.reaches().to_vec(),
             running: prepared.engines().first().cloned(),
             ..PreparedStatistic::of(prepared, prepared.noise())
@@ -154,6 +167,7 @@ impl PreparedStatistic {
             above,
             sensitivities,
             threshold: prepared.threshold(),
+            finding: prepared.finding(),
             intervals: prepared.reaches().to_vec(),
             ..PreparedStatistic::of(prepared, prepared.noise())
         }

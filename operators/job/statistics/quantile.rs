@@ -284,6 +284,7 @@ impl JobStatistic for QuantileSpec {
         let ready = terms.noise.prepare(&quantiles)?;
         Ok(PreparedStatistic {
             sensitivities: vec![NumberSensitivity::of_ranks(quantiles.sensitivity())],
+            finding: ready.finding(),
             threshold: ready.threshold(),
             intervals: ready.reaches().to_vec(),
             ..PreparedStatistic::of(&ready, ready.noise())

@@ -97,7 +97,7 @@ fn plain_error_and_unfound(
     let planned = &job.plan().unwrap().releases[at];
     let intervals: Vec<f64> = planned.noise.iter().map(|noise| noise.interval).collect();
     let threshold = match planned.keys {
-        PlannedKeys::Discovered { threshold } => threshold as f64,
+        PlannedKeys::Discovered { threshold, .. } => threshold as f64,
         _ => 0.0,
     };
     let bound = (numbers.0 as usize, numbers.1 as usize, release.windows);

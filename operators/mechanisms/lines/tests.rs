@@ -29,6 +29,7 @@ fn answer<K, T>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>, point: DecimalPoint
             each: EstimatesPerKey::One,
             of: None,
             bounded: false,
+            found: None,
         },
         room: None,
     }

@@ -1,5 +1,7 @@
+use super::parameters;
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::canonical::{Canonical, Digest};
+use crate::mechanisms::statistic::KeyedStatistic;
 use crate::mechanisms::{
     Bound, ContributionBound, DecimalPoint, Edges, Gaussian, Key, Keys, Laplace, Mean, Mechanism, Prepared,
     Range, Statistic, Total,
@@ -102,6 +104,27 @@ fn what_means_the_same_has_the_same_hash() {
     let said = Gaussian::rho(0.1).confidence(0.9).selecting(30).counting(30);
     let listed = count(BOUND, Keys::public([2u32, 1]).unwrap());
     assert_eq!(hashed(&said, &listed), hashed(&Gaussian::rho(0.1), &count(BOUND, public())));
+}
+
+// Refutes another noise under the terms of keys that were found with a part of every window's price, and a change of the
+// terms of all others.
+#[test]
+fn keys_that_are_found_apart_have_other_terms_than_before() {
+    let hash_before = |asked: &Gaussian, stated: &KeyedStatistic<'_, u32>| {
+        let rho = asked.0.spend().unwrap();
+        parameters(&asked.0, rho, BudgetUnits::at_least_float("delta", 1e-6).unwrap(), stated)
+    };
+    let asked = Gaussian::rho(0.1);
+    for (per_key, is_apart) in [(1, false), (5, true)] {
+        let limits = Bound::keys(3).per_key(per_key).checked().unwrap();
+        let total = Total::count(limits, Keys::<u32>::discover(1e-6)).unwrap();
+        let before = hash_before(&asked, &total.stated());
+        assert_eq!(hashed(&asked, &total) != before, is_apart);
+    }
+    let limits = Bound::keys(3).checked().unwrap();
+    let mean = Mean::new(range(0, 9), limits, Keys::<u32>::discover(1e-6)).unwrap();
+    let stated = KeyedStatistic { cut: mean.cut(30), ..mean.stated() };
+    assert_ne!(hashed(&asked, &mean), hash_before(&asked, &stated));
 }
 
 /// Releases are found again by these. Another value makes every job release, and pay for, all of its windows

@@ -1,7 +1,9 @@
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost};
+use crate::mechanisms::additive::FINDING;
 use crate::mechanisms::{
-    Bound, Cell, ContributionBound, Gaussian, Keys, Laplace, Mechanism, Prepared, Range, Tally,
+    Bound, Cell, ContributionBound, Gaussian, Head, Keys, Laplace, Mechanism, Prepared, Range, ReleaseLines,
+    Tally,
 };
 
 fn mean(low: i64, high: i64, per_key: u64, keys: Keys<u32>) -> Mean<u32> {
@@ -57,14 +59,21 @@ fn sum_and_count_share_the_cost_as_stated() {
     let found = scales(&Gaussian::rho(0.1), &mean(-3, 4, 5, public()));
     near(found[0], 35.0 * 2f64.sqrt() / 0.14f64.sqrt() / 2.0);
     near(found[1], 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
-    // Half each; and with keys to discover first a third of it all, .033, to choose them.
+    // Half each; and with keys to discover a third of it all, .033, to find them first, and all of it from then on.
     let found = scales(&Gaussian::rho(0.1).counting(50), &mean(-3, 4, 5, public()));
     near(found[1], 5.0 * 2f64.sqrt() / 0.1f64.sqrt());
     let discovered = Gaussian::rho(0.1).selecting(33).prepare(&mean(-3, 4, 5, Keys::discover(1e-6))).unwrap();
-    near(discovered.noise()[1].scale(), 5.0 * 2f64.sqrt() / (2.0 * 0.067 * 0.3f64).sqrt());
-    // With one record a key the count is the number of people: its draw chooses too.
+    let of_found = discovered.noise_of_found().unwrap();
+    near(of_found[1].scale(), 5.0 * 2f64.sqrt() / (2.0 * 0.067 * 0.3f64).sqrt());
+    near(discovered.noise()[1].scale(), 5.0 * 2f64.sqrt() / 0.06f64.sqrt());
+    // With one record a key the count is the number of people: its draw finds the key too, with half of the price.
     let shared = Gaussian::rho(0.1).prepare(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
     near(shared.noise()[1].scale(), 2f64.sqrt() / 0.06f64.sqrt());
+    let of_found = shared.noise_of_found().unwrap();
+    near(of_found[1].scale(), 2f64.sqrt() / 0.1f64.sqrt());
+    near(of_found[0].scale(), 7.0 * 2f64.sqrt() / 0.1f64.sqrt() / 2.0);
+    let more = Gaussian::rho(0.1).counting(80).prepare(&mean(-3, 4, 1, Keys::discover(1e-6))).unwrap();
+    near(more.noise_of_found().unwrap()[1].scale(), 2f64.sqrt() / 0.16f64.sqrt());
     assert_eq!(shared.noise()[1].number(), "records");
     let (rho, delta) = (
         BudgetUnits::at_least_float("rho", 0.1).unwrap(),
@@ -124,4 +133,172 @@ fn a_mean_over_a_whole_range_of_64_bits_is_refused_and_one_of_40_is_not() {
         |high: i64| Mean::new(Range::new(0, high).unwrap(), ContributionBound::RECORD, public()).unwrap();
     assert_eq!(Gaussian::rho(0.1).prepare(&of(i64::MAX)).unwrap_err().field(), "sensitivity");
     assert!(Gaussian::rho(1.0).prepare(&of(1 << 38)).is_ok());
+}
+
+/// The cost of one key that a person moves by these distances, under noises of these scales.
+fn key_cost(family: Family, moved: &[(f64, f64)]) -> f64 {
+    let cost = |(by, scale): &(f64, f64)| match family {
+        Family::Gaussian => (by / scale).powi(2) / 2.0,
+        Family::Laplace => by / scale,
+    };
+    moved.iter().map(cost).sum()
+}
+
+// Refutes numbers of public keys, or of keys that are found, at more than what selection leaves of the price; and
+// a price of which something is unused. For every number of public keys among those that a person is in.
+#[test]
+fn public_and_found_keys_cost_no_more_than_their_part() {
+    let keys = 4;
+    let limits = |per_key| Bound::keys(keys).per_key(per_key).checked().unwrap();
+    let (gaussian, laplace) = (Gaussian::rho(0.3), Laplace::epsilon(0.3));
+    let check = |name: &str, (known, emerging, above): (f64, f64, f64)| {
+        for public in 0..=keys {
+            let all = public as f64 * known + (keys - public) as f64 * emerging + above;
+            assert!(all <= 0.3 * (1.0 + 1e-9) && all > 0.3 * 0.999_999, "{name} {public}: {all}");
+        }
+    };
+    let totals = |prepared: &NoisyTotals<u32>, per_key: u64| {
+        let threshold = prepared.selection.threshold().unwrap();
+        let family = threshold.noise().family();
+        let found = prepared.found.as_ref().unwrap();
+        let [known, first] = [&prepared.numbers, &found.numbers].map(|of| of.column.noise().scale());
+        let most = per_key as f64;
+        let known = key_cost(family, &[(most, known)]);
+        let emerging = key_cost(family, &[(1.0, threshold.noise().scale()), (most, first)]);
+        // In the worst case all keys of a person have one parent.
+        let above = prepared.above.as_ref().map_or(0.0, |(above, _)| {
+            key_cost(family, &[(most * keys as f64, above.column.noise().scale())])
+        });
+        (known, emerging, above)
+    };
+    for per_key in [2, 5] {
+        let count = Total::count(limits(per_key), Keys::discover(1e-6)).unwrap();
+        let rolled = count.clone().rollup().unwrap();
+        for (name, total) in [("count", &count), ("rollup", &rolled)] {
+            check(name, totals(&gaussian.prepare(total).unwrap(), per_key));
+            check(name, totals(&laplace.prepare(total).unwrap(), per_key));
+            check(name, totals(&gaussian.clone().selecting(1).prepare(total).unwrap(), per_key));
+        }
+    }
+    for per_key in [1, 5] {
+        let range = Range::new(0, 10).unwrap();
+        let mean = Mean::new(range, limits(per_key), Keys::<u32>::discover(1e-6)).unwrap();
+        let of_mean = |prepared: &NoisyMeans<u32>| {
+            let finding = prepared.selection.threshold().unwrap().noise();
+            let found = &prepared.found.as_ref().unwrap().numbers;
+            let (family, most) = (finding.family(), per_key as f64);
+            let cost = |of: &Means| {
+                let (counts, sums) = (of.counts.noise().scale(), of.sums.noise().scale());
+                key_cost(family, &[(most, counts), (10.0 * most, sums)])
+            };
+            // One draw, where the count is the number of people.
+            let apart = if per_key == 1 { 0.0 } else { key_cost(family, &[(1.0, finding.scale())]) };
+            assert!(per_key > 1 || finding.scale() == found.counts.noise().scale());
+            (cost(&prepared.numbers), cost(found) + apart, 0.0)
+        };
+        check("mean", of_mean(&gaussian.prepare(&mean).unwrap()));
+        check("mean", of_mean(&laplace.prepare(&mean).unwrap()));
+    }
+}
+
+// Refutes rows that change places, a key that was found with the noise or the interval of one that was public, and a line
+// that says so.
+#[test]
+fn a_key_has_less_noise_once_it_is_public() {
+    let total =
+        Total::count(Bound::keys(1).per_key(10).checked().unwrap(), Keys::<u32>::discover(1e-6)).unwrap();
+    let prepared = Gaussian::rho(0.5).prepare(&total).unwrap();
+    let state = b"\x01\0\0\0\x04\0\0\0\x05";
+    let scales = [&prepared.noise()[0], &prepared.noise_of_found().unwrap()[0]].map(|noised| noised.scale());
+    assert!((scales[1] / scales[0] - 2f64.sqrt()).abs() < 1e-6);
+    let mut squares = [0.0; 3];
+    let rounds = 2_000;
+    for round in 0..rounds {
+        let mut exact = prepared.tally();
+        for key in [2, 5, 9] {
+            (0..300).for_each(|_| exact.absorb((key, total.contribution(10, 0))));
+        }
+        let answer = prepared.draw(exact, Some(state), &mut NoiseSource::seeded(round)).answer;
+        let cells = answer.cells();
+        assert_eq!(cells.iter().map(|(key, _)| *key).collect::<Vec<_>>(), [2, 5, 9]);
+        for (square, (_, cell)) in squares.iter_mut().zip(cells) {
+            *square += (cell.value() - 3_000).pow(2) as f64 / rounds as f64;
+        }
+        let widths = cells.iter().map(|(_, cell)| (cell.high - cell.value()) as f64).collect::<Vec<_>>();
+        assert!(widths[0] == widths[2] && (widths[0] / widths[1] - 2f64.sqrt()).abs() < 0.05, "{widths:?}");
+        if round == 0 {
+            let head = Head { release: "visits", window: "null", id: "5f", promise: "", gaps: "" };
+            let lines = answer.lines(&head);
+            let says = |scale: f64| lines.matches(&format!("\"scale\":{scale:?}}}")).count();
+            assert_eq!([says(scales[0]), says(scales[1])], [1, 2], "{lines}");
+            assert!(
+                lines.lines().nth(1).unwrap().contains(&format!("\"scale\":{:?}}}", scales[0])),
+                "{lines}"
+            );
+        }
+    }
+    for (square, scale) in squares.iter().zip([scales[1], scales[0], scales[1]]) {
+        // A mean of 2,000 squares has a deviation of 3.2%.
+        assert!((square / (scale * scale) - 1.0).abs() < 0.16, "{square} {scale}");
+    }
+}
+
+/// What keys needed and what their numbers had before: a part for finding them in every window, public or not, of 30%.
+fn former(rho: f64, keys: u64, per_key: u64, delta: f64) -> (i64, f64) {
+    let people = Sensitivity::each(&Bound::keys(keys).checked().unwrap(), 1).unwrap();
+    let spend = |rho| Spend::Rho(BudgetUnits::at_least_float("rho", rho).unwrap());
+    let noise = Additive::within(Family::Gaussian, spend(0.3 * rho), &people).unwrap();
+    let threshold =
+        Threshold::new(noise, keys, BudgetUnits::at_least_float("delta", delta).unwrap()).unwrap();
+    (threshold.least(), per_key as f64 * (keys as f64 / (1.4 * rho)).sqrt())
+}
+
+// The thresholds and the noise of a count of records, before and after; `--nocapture` prints the table.
+#[test]
+fn keys_are_found_with_fewer_people_and_their_later_numbers_have_less_noise() {
+    println!(
+        "rho, keys, delta: people to find a key, before and now; noise of a later window, before and now"
+    );
+    for (rho, keys, delta) in
+        [(0.1, 1, 1e-6), (0.1, 10, 1e-6), (0.01, 5, 1e-8), (0.002, 5, 1e-9), (0.001, 30, 1e-9)]
+    {
+        let (threshold, noise) = former(rho, keys, 5, delta);
+        let limits = Bound::keys(keys).per_key(5).checked().unwrap();
+        let total = Total::count(limits, Keys::<u32>::discover(delta)).unwrap();
+        let now = Gaussian::rho(rho).prepare(&total).unwrap();
+        let (least, scale) = (now.threshold().unwrap(), now.noise()[0].scale());
+        println!("{rho}, {keys}, {delta:e}: {threshold}, {least}; {noise:.1}, {scale:.1}");
+        let ratio = (least - 1) as f64 / (threshold - 1) as f64;
+        assert!((0.3f64 / 0.5).sqrt() - ratio < 0.06 && ratio < 0.83, "{ratio}");
+        assert!((scale / noise - 0.7f64.sqrt()).abs() < 1e-6);
+        // A mean of one record in each key was found by its count, at 30% too.
+        let mean = Mean::new(
+            Range::new(0, 9).unwrap(),
+            Bound::keys(keys).checked().unwrap(),
+            Keys::<u32>::discover(delta),
+        );
+        assert_eq!(Gaussian::rho(rho).prepare(&mean.unwrap()).unwrap().threshold(), Some(least));
+    }
+}
+
+// By computation, over every split: with half of the price the worse of the two, the people that find a key and the noise
+// of its first number, is least, each in multiples of that with all of the price.
+#[test]
+fn half_of_the_price_errs_least_in_the_worse_of_both() {
+    let limits = Bound::keys(3).per_key(4).checked().unwrap();
+    let total = |keys: Keys<u32>| Total::count(limits, keys).unwrap();
+    let (all, public) = (Total::people(limits, Keys::<u32>::discover(1e-7)).unwrap(), total(public()));
+    let worse = |rho: f64, percent: u8| {
+        let found = Gaussian::rho(rho).selecting(percent).prepare(&total(Keys::discover(1e-7))).unwrap();
+        let least = Gaussian::rho(rho).prepare(&all).unwrap().threshold().unwrap();
+        let scale = Gaussian::rho(rho).prepare(&public).unwrap().noise()[0].scale();
+        let people = (found.threshold().unwrap() - 1) as f64 / (least - 1) as f64;
+        people.max(found.noise_of_found().unwrap()[0].scale() / scale)
+    };
+    for rho in [0.0002, 0.002] {
+        let best = (10..=90).map(|percent| worse(rho, percent)).min_by(f64::total_cmp).unwrap();
+        let half = worse(rho, FINDING);
+        assert!(half <= best * 1.005 && half < 1.43, "{rho}: {half} {best}");
+        assert!(worse(rho, 30) > 1.28 * half, "{rho}");
+    }
 }

@@ -19,7 +19,7 @@ use crate::mechanisms::answer::{DecimalPoint, Estimate, EstimatesPerKey, Noised,
 use crate::mechanisms::bound::{ContributionBound, Sensitivity};
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::Sealed;
-use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, NumbersOf, settled};
 use crate::mechanisms::selection::{SelectedRow, Threshold};
 use crate::mechanisms::spend::Cut;
 use crate::mechanisms::statistic::{Cells, KeyedStatistic, Statistic};
@@ -179,7 +179,7 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
     rule: ChoiceRule,
     quantiles: &Quantiles<K>,
 ) -> Result<PreparedQuantiles<K>, Invalid> {
-    settled(asked, &quantiles.stated(rule), |spend, _, _| {
+    settled(asked, &quantiles.stated(rule), |NumbersOf { spend, .. }| {
         let Quantiles { quantiles, grid, limits, each, .. } = quantiles;
         let splitting = Splitting::new(&split::KeyQuantiles {
             quantiles,

@@ -32,7 +32,7 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Additive, Family, UncheckedNoise};
 use crate::mechanisms::answer::{DecimalPoint, Estimate, Noised};
 use crate::mechanisms::keys::Key;
-use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, NumbersOf, settled};
 use crate::mechanisms::selection::{SelectedRow, Threshold};
 use crate::mechanisms::statistic::Statistic;
 use crate::noise::NoiseSource;
@@ -50,7 +50,7 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
     asked: &UncheckedNoise,
     largest: &Largest<K, F>,
 ) -> Result<Searched<K, F>, Invalid> {
-    settled(asked, &largest.stated("binary search"), |spend, _, _| {
+    settled(asked, &largest.stated("binary search"), |NumbersOf { spend, .. }| {
         let comparisons = largest.grid().comparisons();
         let noise = Additive::within(asked.family, spend, &largest.sensitivity().times(comparisons)?)?;
         let tau = search_reach(&noise, comparisons, asked.confidence()?)?;
@@ -185,7 +185,7 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
     asked: &UncheckedNoise,
     largest: &Largest<K, F>,
 ) -> Result<Inverted<K, F>, Invalid> {
-    settled(asked, &largest.stated("shifted inverse"), |spend, _, _| {
+    settled(asked, &largest.stated("shifted inverse"), |NumbersOf { spend, .. }| {
         let keys = u64::try_from(largest.sensitivity().l0()).unwrap_or(u64::MAX);
         let choice = EpsilonShare::of(spend, keys).choice(ChoiceRule::Exponential, 1, 1)?;
         let tau = inverse_reach(&choice, largest.grid(), asked.confidence()?)?;

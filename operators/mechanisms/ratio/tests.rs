@@ -110,12 +110,13 @@ fn two_sums_share_the_cost_in_halves() {
     let pure = Laplace::epsilon(1.0).prepare(&ratio([(-3, 7), (0, 20)], 5)).unwrap();
     near(pure.noise()[0].scale(), 70.0 / 0.5);
     near(pure.noise()[1].scale(), 200.0 / 0.5);
-    // Keys to discover have three tenths of it, and a ratio counts nobody: both sums have what is left.
+    // A ratio counts nobody: half of a key's price finds it, both sums have the rest, and all of it from then on.
     let limits = Bound::keys(2).checked().unwrap();
     let ranges = [Range::new(0, 7).unwrap(), Range::new(0, 20).unwrap()];
     let found = Ratio::new(ranges, limits, Keys::<u32>::discover(1e-6)).unwrap();
     let found = Gaussian::rho(0.1).prepare(&found).unwrap();
-    near(found.noise()[0].scale(), 7.0 * 2f64.sqrt() / 0.07f64.sqrt());
+    near(found.noise()[0].scale(), 7.0 * 2f64.sqrt() / 0.1f64.sqrt());
+    near(found.noise_of_found().unwrap()[0].scale(), 7.0 * 2f64.sqrt() / 0.05f64.sqrt());
     assert!(found.threshold().is_some());
 }
 

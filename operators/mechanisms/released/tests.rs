@@ -24,6 +24,7 @@ fn answer<K, T: Copy>(cells: Vec<(K, [T; 3])>, noise: Vec<Noised>) -> Answer<K, 
         each: EstimatesPerKey::One,
         of: None,
         bounded: true,
+        found: None,
     };
     Answer { cells, format, room: None }
 }

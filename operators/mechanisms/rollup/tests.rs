@@ -215,7 +215,7 @@ fn a_person_costs_what_is_charged_and_a_part_of_one_what_is_charged_for_it() {
 }
 
 // By hand for 5 keys and 2 records at rho .1: each level has .05, so the keys sqrt(5 * 4 / .1), and the parents 10 / sqrt(.1);
-// with keys to discover first 30 of 100, .035 each. At epsilon 1 each level has a half: 10 / .5 for both. Refutes a split that
+// with keys to discover half of a key's is for finding it first, so that sqrt(5 * 4 / .05) is left. At epsilon 1 each level has a half: 10 / .5 for both. Refutes a split that
 // is not of halves, a delta that is charged twice, and a price that is not that of both.
 #[test]
 fn both_levels_have_half_of_the_price() {
@@ -225,12 +225,18 @@ fn both_levels_have_half_of_the_price() {
     near(prepared.noise()[0].scale(), 200f64.sqrt());
     near(prepared.noise_above()[0].scale(), 10.0 / 0.1f64.sqrt());
     let found = Gaussian::rho(0.1).prepare(&count(5, 2, Keys::discover(1e-6))).unwrap();
-    near(found.noise()[0].scale(), (20.0 / 0.07f64).sqrt());
-    near(found.noise_above()[0].scale(), 10.0 / 0.07f64.sqrt());
+    near(found.noise()[0].scale(), 200f64.sqrt());
+    near(found.noise_of_found().unwrap()[0].scale(), 400f64.sqrt());
+    near(found.noise_above()[0].scale(), 10.0 / 0.1f64.sqrt());
     let alone = Total::count(limits(5, 2), Keys::<Part>::discover(1e-6)).unwrap();
+    let of_half = Gaussian::rho(0.05).prepare(&alone).unwrap();
     let alone = Gaussian::rho(0.1).prepare(&alone).unwrap();
     assert_eq!(found.cost().amount(), alone.cost().amount(), "nothing beside the price, and delta once");
-    assert_eq!(found.threshold(), alone.threshold(), "keys are found as without it");
+    assert_eq!(
+        found.threshold(),
+        of_half.threshold(),
+        "keys are found with half of the price, as without it"
+    );
     assert_ne!(found.parameters(), alone.parameters(), "it is another release");
     assert_eq!((alone.noise_above().len(), found.noise_above().len()), (0, 1));
     let pure = Laplace::epsilon(1.0).prepare(&count(5, 2, public)).unwrap();

@@ -21,6 +21,8 @@ use crate::mechanisms::keys::{Key, KeyChoice};
 use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::mechanism::parameters;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Prepared};
+#[cfg(feature = "cli")]
+use crate::mechanisms::noisy::KeyFinding;
 use crate::mechanisms::noisy::NumberForm;
 use crate::mechanisms::selection::Threshold;
 use crate::mechanisms::selection::delta;
@@ -183,6 +185,7 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
             of: Some(span.to_string().into()),
             // Who has left for the last time does not count again.
             bounded: stated.is_bounded() || matches!(span, TotalSpan::People { .. }),
+            found: None,
         },
         widths,
         cost: spend.cost_with(person.neighbours(), delta, (Cut::two_steps(stated.limits), true))?,
@@ -212,6 +215,17 @@ impl<K, F, const N: usize> RunningNumbers<K, F, N> {
         match &self.keys {
             TotalSource::Listed(_) => None,
             TotalSource::Discovered { threshold, .. } => Some(threshold.least()),
+        }
+    }
+
+    /// Returns the figures of keys that are to be discovered, by the people who come to them within a span of windows.
+    #[cfg(feature = "cli")]
+    pub(crate) fn finding(&self) -> Option<KeyFinding> {
+        match &self.keys {
+            TotalSource::Listed(_) => None,
+            TotalSource::Discovered { threshold, .. } => {
+                Some(KeyFinding { people: threshold.people_to_find(), apart: None })
+            }
         }
     }
 

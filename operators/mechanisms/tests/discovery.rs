@@ -69,8 +69,8 @@ fn what_decides_is_the_number_of_people_and_not_what_they_did() {
     let mut exact = prepared.tally();
     (0..count).for_each(|key| exact.absorb((key, total.contribution(10, 0))));
     let released = prepared.draw(exact, None, &mut NoiseSource::seeded(63)).answer;
-    // 30% of rho: sigma^2 = 1 / .06.
-    let weight = |z: i64| (-(z * z) as f64 * 0.03).exp();
+    // Half of rho: sigma^2 = 1 / .1.
+    let weight = |z: i64| (-(z * z) as f64 * 0.05).exp();
     let mass: f64 = (-200..=200).map(weight).sum();
     let p = (prepared.threshold().unwrap() - 1..=200).map(weight).sum::<f64>() / mass;
     assert!(p <= 1e-3 && p > 3e-4, "{p}");
@@ -78,9 +78,13 @@ fn what_decides_is_the_number_of_people_and_not_what_they_did() {
     // What is released is drawn anew: about 10, not about the threshold.
     let mean = released.cells().iter().map(|(_, released)| released.value() as f64).sum::<f64>()
         / released.cells().len() as f64;
-    let sigma = 10.0 / 0.14f64.sqrt();
+    let sigma = 10.0 / 0.1f64.sqrt();
     assert!((mean - 10.0).abs() < 4.753 * sigma / (released.cells().len() as f64).sqrt(), "{mean}");
-    assert!((prepared.noise()[0].scale() / sigma - 1.0).abs() < 1e-9);
+    assert!((prepared.noise_of_found().unwrap()[0].scale() / sigma - 1.0).abs() < 1e-9);
+    assert!(
+        (prepared.noise()[0].scale() * 0.2f64.sqrt() / 10.0 - 1.0).abs() < 1e-9,
+        "all of it, once public"
+    );
 }
 
 /// The keys that a person alone has, and who of the others is there.
@@ -118,8 +122,13 @@ fn neighbours_ask_for_the_same_noise_but_for_keys_that_only_one_of_them_has() {
             let examined = examined.collect::<BTreeSet<_>>().len();
             let released = prepared.draw(exact, Some(&state), &mut noise).answer;
             let asked = noise.requests().to_vec();
-            assert_eq!(asked.len(), 2, "one request for the threshold, one for the values");
-            assert_eq!((asked[0].count, asked[1].count), (examined, released.cells().len()));
+            assert_eq!(
+                asked.len(),
+                3,
+                "one request for the threshold, and one for the values of either keys"
+            );
+            let found = released.cells().len() - public.len();
+            assert_eq!([asked[0].count, asked[1].count, asked[2].count], [examined, public.len(), found]);
             assert!(public.iter().all(|key| keys(&released).contains(key)));
             asked
         };

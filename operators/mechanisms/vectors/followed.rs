@@ -295,6 +295,7 @@ impl<K: Key> Prepared for FollowedMeans<K> {
             each: EstimatesPerKey::OfKeys { coordinates: Arc::clone(&self.coordinates), covariances },
             of: None,
             bounded: true,
+            found: None,
         };
         Drawn { answer: Answer { cells, format, room: None }, state: Some(to_bytes(&left)), step: None }
     }

@@ -12,7 +12,7 @@ use crate::mechanisms::answer::{Coordinate, DecimalPoint, Estimate, EstimatesPer
 use crate::mechanisms::bound::{Range, Sensitivity};
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::mechanism::Mechanism;
-use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, divided, quotient, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, NumbersOf, divided, quotient, settled};
 use crate::mechanisms::selection::{NoisedColumn, SelectedRow, Threshold};
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::{Cells, Statistic, Summary};
@@ -53,8 +53,8 @@ struct Width {
 }
 
 fn vectors<K: Key>(asked: &UncheckedNoise, mean: &VectorMean<K>) -> Result<NoisyVectors<K>, Invalid> {
-    settled(asked, &mean.stated(), |spend, shared, _| {
-        let (counting, summing) = spend.split(asked.counting()?);
+    settled(asked, &mean.stated(), |NumbersOf { spend, shared, finding, .. }| {
+        let (counting, summing) = spend.split(asked.counting()?.max(finding));
         let each = (1.0 + asked.confidence()?) / 2.0;
         let records = Sensitivity::each(mean.limits(), mean.limits().per_key().into())?;
         let counts = NoisedColumn::new(Additive::within(asked.family, counting, &records)?, shared, each)?;
@@ -138,6 +138,8 @@ impl NumberForm for MeanLine {
 }
 
 impl Numbers for MeanLine {
+    const HAS_A_COUNT: bool = true;
+
     /// Returns the noise of each coordinate's sum, then that of the count.
     fn noise(&self, _: DecimalPoint) -> Vec<Noised> {
         let of = |(place, coordinate): (usize, &Coordinate)| {

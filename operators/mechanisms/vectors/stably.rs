@@ -204,6 +204,7 @@ impl<K: Key> Mechanism<StableVectors<K>> for Stable {
                 each: EstimatesPerKey::Coordinates(Arc::clone(&vectors.coordinates)),
                 of: None,
                 bounded: false,
+                found: None,
             },
             parameters: self.parameters(people, vectors),
             extent: vectors.extent.clone(),

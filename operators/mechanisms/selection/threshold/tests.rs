@@ -164,3 +164,69 @@ fn an_interval_holds_its_own_value_and_is_the_usual_one_far_from_the_threshold()
         assert!(threshold.at_least(i128::from(i64::MAX) * 4, 0.05) > i128::from(i64::MAX));
     }
 }
+
+// By the law's definition, one number of people after the other. Refutes a tail that begins one too far, and one of the
+// wrong side.
+#[cfg(feature = "cli")]
+#[test]
+fn the_people_that_find_a_key_are_those_of_the_exact_law() {
+    let laplace = Threshold::new(laplace(0.5, 1), 1, float(1e-5)).unwrap();
+    let large = threshold(1e-9, 1, 1e-6);
+    for threshold in [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(20.0, 1, 1e-3), laplace] {
+        let (reach, law) = law(threshold.noise());
+        let found = |people: i64| -> f64 {
+            let passed = (-reach..=reach).zip(&law).filter(|(z, _)| threshold.passes(i128::from(people + z)));
+            passed.map(|(_, p)| p).sum()
+        };
+        for (chance, people) in [0.5, 0.9, 0.99].into_iter().zip(threshold.people_to_find()) {
+            let exact = (1..).find(|people| found(*people) >= chance).unwrap();
+            assert_eq!(people, exact, "{chance}");
+        }
+    }
+    // Of a wide normal law, in deviations.
+    let [half, most, nearly] = large.people_to_find();
+    let sigma = large.noise().scale();
+    assert_eq!(half, large.least());
+    assert!(((most - half) as f64 / sigma - 1.281_552).abs() < 1e-3);
+    assert!(((nearly - half) as f64 / sigma - 2.326_348).abs() < 1e-3);
+}
+
+// A person with lone keys and shared ones, by exact sums: given that no lone key is found, the outputs are within the rho
+// of the shared keys at every order; and the chance of any is that of all of them jointly. Refutes a union bound, a delta of
+// fewer keys, and a cost of lone keys.
+#[test]
+fn lone_keys_cost_delta_and_shared_keys_cost_rho() {
+    for (rho, keys, delta) in [(0.5, 1u64, 1e-3), (0.5, 3, 1e-3), (2.0, 3, 0.05), (0.1, 4, 1e-6)] {
+        let threshold = threshold(rho, keys, delta);
+        let (reach, law) = law(threshold.noise());
+        let p = alone(threshold.noise(), threshold.least());
+        let of_person = |lone: i32| 1.0 - (1.0 - p).powi(lone);
+        let worst = (0..=keys as i32).map(of_person).fold(0.0, f64::max);
+        assert!((given_away(p, keys) / worst - 1.0).abs() < 1e-6 && worst <= delta, "{worst}");
+        assert!(keys == 1 || given_away(p, keys) < keys as f64 * p, "a union bound is more");
+        // The output of a key with others: nothing below the threshold, or the noised number.
+        let output = |people: i64| {
+            let mut outputs = vec![0.0; (2 * reach + people) as usize + 2];
+            for (z, p) in (-reach..=reach).zip(&law) {
+                let noised = people + z;
+                let place = if noised >= threshold.least() { (noised + reach + 1) as usize } else { 0 };
+                outputs[place] += p;
+            }
+            outputs
+        };
+        for people in [1, 2, threshold.least() - 1, threshold.least() + 3] {
+            let (with, without) = (output(people + 1), output(people));
+            for order in [1.5f64, 2.0, 5.0, 20.0] {
+                let renyi = |of: &[f64], from: &[f64]| {
+                    let terms = of.iter().zip(from).filter(|(of, from)| **of > 1e-290 && **from > 1e-290);
+                    let logs = terms.map(|(of, from)| order * of.ln() + (1.0 - order) * from.ln());
+                    let sum: f64 = logs.map(f64::exp).sum();
+                    sum.ln() / (order - 1.0)
+                };
+                for divergence in [renyi(&with, &without), renyi(&without, &with)] {
+                    assert!(divergence <= order * rho / keys as f64 * (1.0 + 1e-9), "{people} {order}");
+                }
+            }
+        }
+    }
+}
