@@ -257,6 +257,37 @@ noise = "gaussian"
 share = 1
 "#;
 
+// Refutes a promise that is not that of the words, one that saves nothing, and advice where people are protected.
+#[test]
+fn a_record_pays_for_the_windows_that_hold_its_time() {
+    let record = GOOD.replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
+    let record = record.replace("people = {}", "count = {}");
+    let plan =
+        |text: &str| Job::parse("a.toml", text).unwrap_or_else(|wrong| panic!("{wrong}")).plan().unwrap();
+    let sliding = record.replace("every = \"1 day\"", "every = \"1 day\"\nover = \"7 days\"");
+    for (text, windows) in [(&record, 1), (&sliding, 7)] {
+        let whole = plan(text);
+        let said = whole.warnings.iter().filter(|said| said.starts_with("privacy.promise: a record is in "));
+        let said: Vec<&String> = said.collect();
+        let [said] = &said[..] else { panic!("{:?}", whole.warnings) };
+        let promise = "\"each 1 day\"";
+        assert!(said.contains(promise), "{said}");
+        let better = plan(&text.replace("promise = \"lifetime\"", &format!("promise = {promise}")));
+        assert!(
+            !better.warnings.iter().any(|said| said.starts_with("privacy.promise")),
+            "{:?}",
+            better.warnings
+        );
+        assert_eq!(better.releases[0].paid_together, windows);
+        let times = better.releases[0].cost.rho.unwrap() / whole.releases[0].cost.rho.unwrap();
+        let all = whole.releases[0].paid_together as f64;
+        assert!((times * windows as f64 / all - 1.0).abs() < 1e-6, "{times} {all}");
+    }
+    for quiet in [GOOD.to_owned(), record.replace("every = \"1 day\"", "every = \"all\"")] {
+        assert!(!plan(&quiet).warnings.iter().any(|said| said.starts_with("privacy.promise")));
+    }
+}
+
 // Refutes a rule that never warns, and one that warns of a job without defects.
 #[test]
 fn what_will_not_work_is_said() {

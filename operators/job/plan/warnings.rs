@@ -6,13 +6,13 @@
 //! the interval is as wide as the value, the cell is mostly noise.
 
 use super::{Plan, PlannedKeys};
-use crate::accounting::PrivacyCost;
+use crate::accounting::{PrivacyCost, Promise};
 use crate::dataflow::Schedule;
-use crate::job::config::{Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
+use crate::job::config::{CalendarUnit, Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::NoiseKind;
 use crate::mechanisms::Ranks;
-use crate::time::{in_utc, known, repeated_times_after};
+use crate::time::{in_utc, in_words, known, repeated_times_after};
 
 /// The number of people above which a cell is unlikely to be useful.
 pub(super) const MANY: u64 = 10_000;
@@ -120,9 +120,40 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         warnings.push(warning.to_owned());
     }
     warnings.extend(job.unused_budget(None));
+    warnings.extend(spans_of_a_record(job, offers));
     warnings.extend(repeated_times(job, offers));
     warnings.extend(without_end(job));
     warnings
+}
+
+/// The warning of a lifetime in which every window is paid for, though a record is in those that hold its time alone: under a
+/// promise about spans as long as the shortest step, one record is hidden as well, and pays for no more than these.
+fn spans_of_a_record(job: &Job, offers: &[ReleasePlan]) -> Option<String> {
+    if job.privacy.privacy_unit != Protected::Record || !endless(job) || job.source.local_zone().is_some() {
+        return None;
+    }
+    let windowed = job.releases.iter().filter(|release| release.running.is_none());
+    let day = 86_400_000_000u64;
+    // Spans are of UTC, and weeks of it begin as these do.
+    let length = |every: Every| match every {
+        Every::Span(span) => Some(span.as_microseconds().unsigned_abs()),
+        Every::Calendar(days, CalendarUnit::Day) => Some(u64::from(days) * day),
+        Every::Calendar(weeks, CalendarUnit::Week) => Some(u64::from(weeks) * 7 * day),
+        _ => None,
+    };
+    let span = windowed.filter_map(|release| length(release.every)).min()?;
+    let mut other = job.clone();
+    other.privacy.promise = Promise::Each(span);
+    let other = Job::parse("job.toml", &other.to_string()).ok()?;
+    let held = other.release_plans(other.horizon()).ok()?;
+    let saves = offers.iter().zip(&held).any(|(own, held)| own.together.windows() > held.together.windows());
+    let span = in_words(span);
+    saves.then(|| {
+        format!(
+            "privacy.promise: a record is in the windows that hold its time, and \"lifetime\" pays for all of a release; \"each {span}\" \
+             hides one record as well, and pays for those"
+        )
+    })
 }
 
 /// The warning of windows over everything that have no end: a replay releases them for good. A log that is made up is whole.

@@ -25,15 +25,19 @@
 //! epsilon with a delta the same two events prove it.
 //!
 //! No smaller delta will do for the same draws: a key that only one data set has is in no output of the other,
-//! so that the probability of finding any of them is itself a difference of two probabilities. It is the law of
-//! all keys of a person jointly, by the exact tails of the noise; a bound that adds up single keys is above
-//! it, and so is one that charges a person with some shared keys for each way to have them: `keys` lone ones are the worst,
-//! and they cost no rho.
+//! so the probability of finding any of them is itself a difference of two probabilities. It is the law of all keys
+//! of a person jointly, by the exact tails of the noise; a bound that adds up single keys is above it. The lone keys
+//! of a person cost delta and no rho, and the shared ones rho and no delta: for delta, `keys` lone ones are the
+//! worst. An account charges both in full all the same. Which keys are lone may follow from what was released
+//! before, and a cap on whichever of the two is used up first would be no filter.
 //!
-//! So the draw that finds a key must not be one that other numbers have a part in. Under a strategy of running
-//! totals, whose noise is correlated over windows, the event would tilt the noise of all later totals: keys
-//! are found there by draws of their own, and by one draw of the number of people where that is all that a
-//! window releases.
+//! The number that is compared is of people, each of whom moves it by 1, whatever a person's records or values
+//! come to: a sum that a person moves by `c` would have to be compared with `c` times as much.
+//!
+//! The draw that finds a key must not be one that other numbers have a part in. Where it is all that a window
+//! releases of the key, one draw finds and is released. Under a strategy of running totals, whose noise is
+//! correlated over windows, the event would tilt the noise of all later totals: keys are found there by draws of
+//! their own.
 
 use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, InvalidKind};
