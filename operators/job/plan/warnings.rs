@@ -205,7 +205,7 @@ fn tau_by_choice(job: &Job, offer: &ReleasePlan) -> Option<u64> {
 }
 
 fn endless(job: &Job) -> bool {
-    job.account().promise() == crate::accounting::Promise::Lifetime
+    job.account().promise() == Promise::Lifetime
 }
 
 /// Returns the number of windows of this cost that fit under a cap.
