@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::accounting::{BudgetUnits, PrivacyCost};
+use crate::accounting::BudgetUnits;
 use crate::job::Job;
 use crate::job::release_plan::ReleasePlan;
 use crate::ledger::Charge;
