@@ -20,6 +20,16 @@
 //! person and the largest, up to a point of the grid. It is too small by design. Aiming lower would let noise
 //! take it beyond everybody.
 //!
+//! # The least `tau`
+//!
+//! A comparison can be wrong in one way alone: up by noise above `tau` where nobody is above, or down by noise below
+//! `-tau` where more than `2 tau` people are, each with the chance `p = P[noise > tau]` at most; at a point between
+//! these it cannot be wrong. Each takes a draw of its own, which does not depend on what came before, so all `T` are
+//! right with a probability of at least `(1 - p)^T`, whatever the data. `tau` is the least with which that is the
+//! confidence, by the exact tail of the distribution that is drawn, rounded up. No smaller one would do: where `2 tau + 1`
+//! people have one value, each comparison is wrong with the chance `p`, and one wrong turn is never made good, for it
+//! leads away from all right answers.
+//!
 //! Losses are capped at a number above `2 tau`, which changes none of this and lets [`Tops`] forget all
 //! others.
 
@@ -60,24 +70,21 @@ pub(in crate::mechanisms) fn searched<K: Key, F: Monotone>(
     })
 }
 
-/// Returns the reach that the noise of none of these comparisons exceeds, at a confidence: in closed form,
-/// for the continuous distribution. A test compares it with the exact tails, which are below.
+/// Returns the least `tau`, of 1 or more, that each of these comparisons keeps to at this confidence: the least with
+/// `1 - (1 - P[noise > tau])^comparisons` of at most `1 - confidence`.
 pub(crate) fn search_reach(noise: &Additive, comparisons: u32, confidence: f64) -> Result<u64, Invalid> {
-    let each = (1.0 - confidence) / f64::from(comparisons);
-    let scale = noise.scale();
-    let beyond = |tau: f64| match noise.family() {
-        Family::Gaussian => libm::erfc(tau / scale / std::f64::consts::SQRT_2) / 2.0,
-        Family::Laplace => libm::exp(-tau / scale),
-    };
-    // Beyond 40 scales both are below every float that a confidence leaves.
-    let (mut low, mut high) = (0u64, (800.0 * scale).ceil().max(1.0) as u64);
-    if high > LARGEST || beyond(high as f64) > each {
+    // Three roundings, each far below the slack.
+    let each = -libm::expm1(libm::log(confidence) / f64::from(comparisons)) * (1.0 - 1e-12);
+    let beyond = |tau: u64| noise.tail(tau as i64 + 1);
+    // Beyond 800 scales the tail is below every float that a confidence leaves.
+    let (mut low, mut high) = (0u64, (800.0 * noise.scale()).ceil().max(1.0) as u64);
+    if high > LARGEST || beyond(high) > each {
         let remedy = "more budget: no more than 2^40 people could be distinguished from noise";
         return Err(Invalid::new("sensitivity", InvalidKind::TooLarge, remedy));
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if beyond(middle as f64) <= each { high = middle } else { low = middle }
+        if beyond(middle) <= each { high = middle } else { low = middle }
     }
     Ok(high)
 }
@@ -161,9 +168,9 @@ impl<F: Monotone> Numbers for Search<F> {
 // ```
 //
 // within `most` to either side. One person moves it by 1, as they move `l`. The first `i` with `l(i) <= tau`
-// has a loss of 0 or less, so one of less than `tau` is chosen but for a chance of `points e^(-epsilon tau /
-// 2)`. There, fewer than `2 tau` people are above `i`, and one at least is above the point before: what is
-// known of a [search]()'s answer too.
+// has a loss of 0 or less, so one of less than `tau` is chosen but for a chance of `bad / (bad + W(0))`, where all
+// other points weigh `bad = (top - 1) W(tau)` at most, by the weights that are drawn from. There, fewer than `2 tau`
+// people are above `i`, and one at least is above the point before: what is known of a [search]()'s answer too.
 //
 // It is the point before, and not the values that are at least as large as point `i`: between two points
 // there may be many values and none, and every point above the largest value would be as good as the one next
@@ -194,17 +201,18 @@ pub(in crate::mechanisms) fn inverted<K: Key, F: Monotone>(
     })
 }
 
-/// The least `tau` with `points e^(-epsilon tau / 2) <= 1 - confidence`.
+/// Returns the least `tau` with `bad W(tau) / (bad W(tau) + W(0)) <= 1 - confidence`, for the weights `W` that are drawn
+/// from, and all answers but the best as bad.
 pub(crate) fn inverse_reach(choice: &AnswerChoice, grid: &Grid, confidence: f64) -> Result<u64, Invalid> {
-    let tau = (choice.scale() * libm::log(grid.points() as f64 / (1.0 - confidence))).ceil();
-    if tau <= (1u64 << 40) as f64 {
-        return Ok((tau as u64).max(1));
+    // A loss of `tau` is too much, where one below it is not.
+    match choice.exceeded(grid.top(), 0, 1.0 - confidence) {
+        Some(most) if most < LARGEST => Ok(most + 1),
+        _ => Err(Invalid::new(
+            "sensitivity",
+            InvalidKind::TooLarge,
+            "more budget: no more than 2^40 people could be distinguished from noise",
+        )),
     }
-    Err(Invalid::new(
-        "sensitivity",
-        InvalidKind::TooLarge,
-        "more budget: no more than 2^40 people could be distinguished from noise",
-    ))
 }
 
 impl<F: Monotone> Inverse<F> {
