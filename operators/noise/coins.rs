@@ -36,6 +36,11 @@ pub(crate) trait FairBits {
         bound.draw_below(self)
     }
 
+    /// Draws a uniform integer in `0..bound`, of any length, for a bound above 0.
+    fn below_any(&mut self, bound: &UBig) -> UBig {
+        bound.draw_below(self)
+    }
+
     /// Draws `true` with probability `chance`, which is at most 1.
     fn flip(&mut self, chance: &Fraction) -> bool {
         match chance {

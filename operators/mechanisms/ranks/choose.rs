@@ -1,5 +1,6 @@
 //! One answer out of many, by their losses: the exponential mechanism, and permute-and-flip.
 
+use super::cuts::FLOOR;
 use super::grid::Grid;
 use super::quantiles::Quantile;
 use crate::noise::{Decay, FairBits, Fraction, NoiseSource, Ratio};
@@ -52,13 +53,18 @@ impl AnswerChoice {
     /// The least loss that is exceeded with a probability of at most `chance`, among `cells` answers of which
     /// one has a loss of at most `least`. `None` where there is none.
     ///
-    /// Each bad answer is chosen with at most the probability that its weight, or its coin, has beside the
-    /// best; they are fewer than `cells`. It is a statement about accuracy, made with floats, rounded up.
+    /// The bad answers are fewer than `cells`. Of the exponential mechanism they weigh `bad` together and the best
+    /// `good` at least, and one of them is chosen with a probability of `bad / (bad + good)` at most. Of
+    /// permute-and-flip none is better for a bad answer than that all but the best are bad, each with the same
+    /// coin `p`: more of them, or coins that show `true` more often, take the place of others. Then the best of `n`
+    /// is first with a probability of `(1 - (1 - p)^n) / np`, which is no less than `(1 - e^-x) / x` for `x = np`.
+    /// It is a statement about accuracy, made with floats, rounded up.
     pub(super) fn exceeded(&self, cells: u64, least: u64, chance: f64) -> Option<u64> {
-        let cells = cells as f64 * (1.0 + 1e-12);
+        let slack = 1.0 + 1e-12;
         match self {
             AnswerChoice::Exponential(decay) => {
-                let most = Decay::MOST as f64 * chance / cells;
+                let cells = cells.saturating_sub(1).max(1) as f64 * slack;
+                let most = Decay::MOST as f64 * (chance / (1.0 - chance)) / cells;
                 let enough = |excess: u64| decay.weight(excess) as f64 <= most;
                 // What is just not enough, and what is.
                 let (mut below, mut at) = (0, u64::MAX);
@@ -72,11 +78,46 @@ impl AnswerChoice {
                 Some(least.saturating_add(at - 1))
             }
             AnswerChoice::Flip(rate) => {
-                let above = ((cells / chance).ln() / rate.to_f64()).ceil();
-                (above < 2f64.powi(63)).then(|| least.saturating_add(above as u64))
+                let next = ((cells as f64 * slack / flipped(chance)).ln() / rate.to_f64() * slack).ceil();
+                // A loss of `next` is seldom enough, so the one before is seldom exceeded.
+                (next < 2f64.powi(63)).then(|| least.saturating_add((next as u64).saturating_sub(1)))
             }
         }
     }
+
+    /// Bounds the probability that an answer is off by more than this number of values, among `points` of which one is
+    /// not off at all, as [`exceeded`](AnswerChoice::exceeded) does.
+    pub(super) fn exceeds(&self, points: u64, quantile: Quantile, values: u64) -> f64 {
+        let next = quantile.denominator() as f64 * values as f64 + 1.0;
+        match self {
+            AnswerChoice::Exponential(decay) => {
+                let rate = (decay.half().to_f64() - (-(Decay::ASIDE as f64)).exp2()) / decay.step() as f64;
+                let others = points.saturating_sub(1) as f64 * (1.0 + 1e-9);
+                let bad = others * (libm::exp(-rate * next) + FLOOR);
+                bad / (bad + 1.0)
+            }
+            AnswerChoice::Flip(rate) => {
+                missed(points as f64 * (1.0 + 1e-9) * libm::exp(-rate.to_f64() * next))
+            }
+        }
+    }
+}
+
+/// `1 - (1 - e^-x) / x`: the chance that permute-and-flip misses the best answer, for `x` of the others' coins
+/// together.
+fn missed(x: f64) -> f64 {
+    // Below, the series from the front, of which the next term is less than a rounding.
+    if x < 1e-5 { x / 2.0 - x * x / 6.0 + x * x * x / 24.0 } else { 1.0 + libm::expm1(-x) / x }
+}
+
+/// The largest `x` of which [`missed`] is at most this chance, rounded down.
+fn flipped(chance: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 2.0 / (1.0 - chance));
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if missed(middle) * (1.0 + 1e-9) <= chance { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// The least loss of any answer.
@@ -168,18 +209,20 @@ pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<E
     runs.0
 }
 
-/// The losses of the cells from `low` to `high`, both included, for the quantile `a/q` of values that are
-/// sorted cells from there: `|(q - a) below - a (at + above)|`. It is the distance from a cut that has the
-/// cell itself on its upper side. One value more or less moves it by at most `max(a, q - a)`.
-pub(super) fn by_cut(sorted: &[u64], low: u64, high: u64, quantile: Quantile) -> Vec<EqualLossRun> {
-    let mut runs = Runs(Vec::with_capacity(sorted.len() + 1));
-    let mut next = low;
-    for (below, end) in sorted.iter().map(|cell| cell + 1).chain([high + 1]).enumerate() {
-        // Cells that this many values are below.
-        let loss = distance(quantile, below, 0, sorted.len() - below);
-        runs.push(end.saturating_sub(next), loss);
-        next = next.max(end);
+/// The losses of the points from `low` to `high`, both included, of sorted places from there, as
+/// [`by_value`]'s.
+pub(super) fn by_place(sorted: &[u64], (low, high): (u64, u64), quantile: Quantile) -> Vec<EqualLossRun> {
+    let mut runs = Runs(Vec::new());
+    let (mut next, mut below) = (low, 0);
+    let loss = |below, above| distance(quantile, below, sorted.len() - below - above, above);
+    for equal in sorted.chunk_by(|one, other| one == other) {
+        let Some(&place) = equal.first() else { continue };
+        runs.push(place - next, loss(below, sorted.len() - below));
+        let up_to = below + equal.len();
+        runs.push(1, loss(below, sorted.len() - up_to));
+        (next, below) = (place + 1, up_to);
     }
+    runs.push(high + 1 - next, loss(below, sorted.len() - below));
     runs.0
 }
 

@@ -3,6 +3,7 @@
 use dashu_int::UBig;
 
 use super::choose::AnswerChoice;
+use super::cuts::CutChoice;
 use super::largest::{Largest, Monotone};
 use super::quantiles::{PreparedQuantiles, Quantiles, ranked};
 use super::search::{Inverted, Searched, inverted, searched};
@@ -218,10 +219,7 @@ impl EpsilonShare {
     /// # Errors
     /// Names `epsilon` where it is too small or too large for a table of weights.
     pub(super) fn choice(self, rule: ChoiceRule, step: u64, beside: u64) -> Result<AnswerChoice, Invalid> {
-        let small = || Invalid::new("epsilon", InvalidKind::TooSmall, "more than 2^-19 for each choice");
-        // Half of it in units of 2^-65, less what each further choice may cost by its rounding.
-        let rounding = u128::from(beside.saturating_sub(1)) << (65 - Decay::ASIDE);
-        let half = self.0.checked_sub(rounding).filter(|half| *half > 0).ok_or_else(small)?;
+        let half = self.half(beside)?;
         match rule {
             ChoiceRule::Exponential => {
                 Ok(AnswerChoice::Exponential(Decay::new(Ratio::new(half, 1 << 65)?, step)?))
@@ -233,6 +231,30 @@ impl EpsilonShare {
                 Ok(AnswerChoice::Flip(Ratio::new(half, unit)?))
             }
         }
+    }
+
+    /// A choice of a cut, in which one person moves losses by at most `step` with at most this number of values, or by parts
+    /// of both that `beside` choices side by side share.
+    ///
+    /// # Errors
+    /// Names `epsilon` as [`choice`](EpsilonShare::choice) does, and `bound` where a person has too many values.
+    pub(super) fn cut(self, step: u64, values: u64, beside: u64) -> Result<CutChoice, Invalid> {
+        let half = self.half(beside)?;
+        let ties = half / CutChoice::TIES;
+        // The least `M` with `values / M <= 2 ties`, in units of 2^-65.
+        let spread = (u128::from(values) << 64).div_ceil(ties.max(1));
+        let many = |_| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key");
+        Ok(CutChoice {
+            decay: Decay::new(Ratio::new(half - ties, 1 << 65)?, step)?,
+            spread: u64::try_from(spread).map_err(many)?.max(1),
+        })
+    }
+
+    /// Half of it in units of 2^-65, less what each further choice may cost by its rounding.
+    fn half(self, beside: u64) -> Result<u128, Invalid> {
+        let small = || Invalid::new("epsilon", InvalidKind::TooSmall, "more than 2^-19 for each choice");
+        let rounding = u128::from(beside.saturating_sub(1)) << (65 - Decay::ASIDE);
+        self.0.checked_sub(rounding).filter(|half| *half > 0).ok_or_else(small)
     }
 }
 
@@ -287,6 +309,20 @@ mod tests {
         };
         assert_eq!(half(ChoiceRule::Exponential), (Ratio::new(1, 2).unwrap(), 9));
         assert_eq!(half(ChoiceRule::PermuteAndFlip), (Ratio::new(1, 18).unwrap(), 0));
+    }
+
+    // Refutes a cut that pays for ties beside its epsilon, or for one of several values: `2 half + values / M` is all.
+    #[test]
+    fn a_cut_pays_for_ties_out_of_its_epsilon() {
+        for (bits, values) in [(1u128 << 64, 1u64), (1 << 64, 7), (3 << 50, 2), (9 << 66, 1)] {
+            let CutChoice { decay, spread } = EpsilonShare(bits).cut(5, values, 1).unwrap();
+            let epsilon = bits as f64 / 2f64.powi(64);
+            let paid = |spread: u64| 2.0 * decay.half().to_f64() + values as f64 / spread as f64;
+            assert!(paid(spread) <= epsilon, "{bits} {values}: {}", paid(spread));
+            assert!(spread == 1 || paid(spread - 1) > epsilon, "{bits} {values}");
+            assert!((decay.half().to_f64() / epsilon - 31.0 / 64.0).abs() < 1e-9 && decay.step() == 5);
+        }
+        assert_eq!(EpsilonShare(1 << 50).cut(1, 1 << 62, 1).unwrap_err().field(), "bound");
     }
 
     #[test]

@@ -28,6 +28,8 @@
 //! have the same value, and by any amount where there is nobody between the tenth and the next.
 
 mod choose;
+mod cuts;
+mod errors;
 mod grid;
 mod largest;
 mod laws;

@@ -19,24 +19,31 @@
 //! aside (see `noise/decay.rs`). In rho each costs its own epsilon squared over 8, together no more than the
 //! square of their sum. Levels are chosen one after the other, by what was chosen before: their costs add up.
 //!
-//! **A cut is exact.** All values have cells of their own (see `ties.rs`), and the loss of a cut is the
-//! number of values by which what is below it differs from what was wanted: what goes to each side is what
-//! the loss has weighed.
+//! **A cut is exact.** Every number of values below it is one that can be chosen, also among equal ones (`cuts.rs`), and
+//! its loss is the number of values by which what is below differs from what was wanted: what goes to each side is what
+//! the loss has weighed. A quantile that nothing is below or above of needs no cut, and is chosen among the points.
 //!
 //! # How far off
 //!
 //! The rank of an answer is off by more than `rank_error` people with a probability of at most `1 -
 //! confidence`, each answer by itself. Of one that is chosen from all values, it is the exact bound of its
-//! weights. In order they err no more than the one that errs most. A cut between two others inherits their
-//! errors by where it lies between them, `(1 - t) lower + t upper` for the quantile of `t`, and adds its own:
-//! the chance is divided among the levels.
+//! weights. In order they err no more than the one that errs most.
+//!
+//! Of a cut between two others, let `low` and `high` be the values below each of these, and `t` its quantile among the
+//! values between. It aims at `(1 - t) low + t high`. So it inherits `1 - t` of the error of one and `t` of that of the
+//! other, and adds its own: its error is a sum of parts of the errors of all that was chosen on the way to it. Given what
+//! was chosen before, each of these exceeds `L` with a probability of at most `T(L)`, which depends on no data. So a sum of
+//! independent numbers with just these tails exceeds any number at least as often (chosen one by one, each below its own);
+//! its tail is computed in `errors.rs`.
 //!
 //! All that is beside what the grid costs. Where the quantile lies between two points one of them is
 //! released, and whoever lies between them counts as off. Of more than two quantiles, the point is the one
-//! above, and values that share a cell count as one.
+//! above.
 
 use super::super::spend::Spend;
 use super::choose::AnswerChoice;
+use super::cuts::CutChoice;
+use super::errors::{PartialError, least_kept};
 use super::grid::Grid;
 use super::laws::{ChoiceRule, EpsilonShare};
 use super::quantiles::{FINEST, Quantile, greatest_common_divisor};
@@ -71,22 +78,46 @@ enum SplitShape {
     Apart(Vec<AnswerChoice>),
     Tree {
         depth: u32,
-        /// The number of random bits of each value.
-        bits: u32,
         root: Option<Box<QuantileNode>>,
     },
 }
 
-/// A quantile that others are below and above of.
+/// A quantile that others may be below and above of.
 #[derive(Clone, Debug)]
 struct QuantileNode {
     /// The index of the quantile.
     place: usize,
     /// The quantile among the values that are left here.
     fraction: Quantile,
-    choice: AnswerChoice,
+    choice: NodeChoice,
     below: Option<Box<QuantileNode>>,
     above: Option<Box<QuantileNode>>,
+}
+
+#[derive(Clone, Debug)]
+enum NodeChoice {
+    /// A cut: others are chosen on its sides.
+    Cut(CutChoice),
+    /// A point, and no cut.
+    Point(AnswerChoice),
+}
+
+impl QuantileNode {
+    /// The number of people of rank over which the chance of an answer falls by `e`.
+    fn scale(&self) -> f64 {
+        match &self.choice {
+            NodeChoice::Cut(choice) => choice.scale(self.fraction),
+            NodeChoice::Point(choice) => choice.scale() / self.fraction.denominator() as f64,
+        }
+    }
+
+    /// Bounds the probability that it is off by more than this number of people, beside what it inherits.
+    fn exceeds(&self, points: u64, people: u64) -> f64 {
+        match &self.choice {
+            NodeChoice::Cut(choice) => choice.exceeds(points, self.fraction, people),
+            NodeChoice::Point(choice) => choice.exceeds(points, self.fraction, people),
+        }
+    }
 }
 
 /// The largest error of an answer, in people.
@@ -103,7 +134,7 @@ impl Splitting {
     ///
     /// # Errors
     /// Names `q` where the quantiles are none or not ascending, or three or more without a common denominator
-    /// of at most 10^6; `grid` where it is too fine for the rule or for the splitting; `currency` where
+    /// of at most 10^6; `grid` where it is too fine for the rule; `currency` where
     /// permute-and-flip is to spend rho; `bound` where a person moves ranks too far; `epsilon` where too
     /// little or too much is left for a choice.
     pub(super) fn new(asked: &KeyQuantiles<'_>) -> Result<Splitting, Invalid> {
@@ -152,12 +183,11 @@ impl Splitting {
                 answers.sort_unstable();
                 answers
             }
-            SplitShape::Tree { bits, root, .. } => {
-                let cells = values::cells(sorted, &self.grid, *bits, noise);
+            SplitShape::Tree { root, .. } => {
+                let places = values::places(sorted, &self.grid);
                 let mut answers = vec![0; self.quantiles.len()];
-                let last = (self.grid.top() << bits) - 1;
-                cut(root.as_deref(), &cells, (0, last), noise, &mut answers);
-                answers.iter().map(|cell| (cell >> bits) + 1).collect()
+                cut(root.as_deref(), &places, (0, self.grid.top() - 1), noise, &mut answers);
+                answers.iter().map(|place| place + 1).collect()
             }
         }
     }
@@ -171,20 +201,21 @@ impl Splitting {
             let kind = if confidence.is_nan() { InvalidKind::Nan } else { InvalidKind::Malformed };
             return Err(Invalid::new("confidence", kind, "a number above 0 and below 1, such as 0.9"));
         }
-        let chance = (1.0 - confidence) / self.parts() as f64;
+        let outside = 1.0 - confidence;
         let mut accuracies = Vec::new();
         match &self.shape {
             SplitShape::Apart(choices) => {
+                let chance = outside / self.parts() as f64;
                 for (&quantile, choice) in self.quantiles.iter().zip(choices) {
-                    accuracies.push(accuracy(choice, quantile, self.grid.top(), 0, chance)?);
+                    accuracies.push(accuracy(choice, quantile, self.grid.top(), chance)?);
                 }
                 // In order, none errs more than the one that errs most.
                 let most = accuracies.iter().map(|accuracy| accuracy.rank_error).max().unwrap_or(0);
                 accuracies.iter_mut().for_each(|accuracy| accuracy.rank_error = most);
             }
-            SplitShape::Tree { bits, root, .. } => {
+            SplitShape::Tree { root, .. } => {
                 accuracies.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
-                inherit(root.as_deref(), self.grid.top() << bits, (0, 0), chance, &mut accuracies)?;
+                inherit(root.as_deref(), self.grid.top(), (&[], &[]), outside, &mut accuracies)?;
             }
         }
         Ok(accuracies)
@@ -214,7 +245,7 @@ fn tree(asked: &KeyQuantiles<'_>) -> Result<SplitShape, Invalid> {
     let depth = usize::BITS - numerators.len().leading_zeros();
     let planner = Planner { asked, share: EpsilonShare::of(asked.spend, depth.into()) };
     let root = planner.node(&numerators, 0, (0, common), 1)?;
-    Ok(SplitShape::Tree { depth, bits: values::bits(asked.grid)?, root })
+    Ok(SplitShape::Tree { depth, root })
 }
 
 struct Planner<'a> {
@@ -237,11 +268,15 @@ impl Planner<'_> {
         let fraction = Quantile::of(at - low, high - low)?;
         let place = first + below.len();
         // A person with three values is on three sides at most.
-        let parts = beside.min(self.asked.per_key);
+        let (parts, step) = (beside.min(self.asked.per_key), step(self.asked, fraction)?);
+        let choice = match numerators {
+            [_] => NodeChoice::Point(self.share.choice(self.asked.rule, step, parts)?),
+            _ => NodeChoice::Cut(self.share.cut(step, self.asked.per_key, parts)?),
+        };
         Ok(Some(Box::new(QuantileNode {
             place,
             fraction,
-            choice: self.share.choice(self.asked.rule, step(self.asked, fraction)?, parts)?,
+            choice,
             below: self.node(below, first, (low, at), beside.saturating_mul(2))?,
             above: self.node(above, place + 1, (at, high), beside.saturating_mul(2))?,
         })))
@@ -254,64 +289,88 @@ fn step(asked: &KeyQuantiles<'_>, quantile: Quantile) -> Result<u64, Invalid> {
     step.ok_or_else(|| Invalid::new("bound", InvalidKind::Overflow, "fewer records a key"))
 }
 
-/// Chooses a cut from `low` to `high`, both included, then those of the values on either side of it.
+/// Chooses an answer from `low` to `high`, both included, then those of the values on either side of it.
 fn cut(
     node: Option<&QuantileNode>,
-    cells: &[u64],
+    places: &[u64],
     (low, high): (u64, u64),
     noise: &mut NoiseSource,
     answers: &mut [u64],
 ) {
     let Some(node) = node else { return };
-    let at = low + node.choice.choose(&choose::by_cut(cells, low, high, node.fraction), noise);
+    let (at, below) = match &node.choice {
+        NodeChoice::Point(choice) => {
+            (low + choice.choose(&choose::by_place(places, (low, high), node.fraction), noise), 0)
+        }
+        NodeChoice::Cut(choice) => {
+            let cut = choice.choose(places, (low, high), node.fraction, noise);
+            (cut.place, cut.below)
+        }
+    };
     if let Some(answer) = answers.get_mut(node.place) {
         *answer = at;
     }
-    let (below, above) = cells.split_at(cells.partition_point(|&cell| cell < at));
+    let (below, above) = places.split_at(below);
     cut(node.below.as_deref(), below, (low, at), noise, answers);
     cut(node.above.as_deref(), above, (at, high), noise, answers);
 }
 
-/// The accuracy of a cut between two that are off by this much, and of those on either side of it.
-fn inherit(
-    node: Option<&QuantileNode>,
-    cells: u64,
-    (low, high): (u64, u64),
-    chance: f64,
+/// A part of the error of a node.
+#[derive(Clone, Copy)]
+struct InheritedError<'a> {
+    node: &'a QuantileNode,
+    part: f64,
+}
+
+/// The accuracy of an answer between two with these errors, and of those on either side of it.
+fn inherit<'a>(
+    node: Option<&'a QuantileNode>,
+    points: u64,
+    (low, high): (&[InheritedError<'a>], &[InheritedError<'a>]),
+    outside: f64,
     accuracies: &mut [Accuracy],
 ) -> Result<(), Invalid> {
     let Some(node) = node else { return Ok(()) };
-    let (t, of) = (node.fraction.numerator(), node.fraction.denominator());
-    // The best cut leaves a whole number of values below, within one of what is wanted.
-    let own = accuracy(&node.choice, node.fraction, cells, of, chance)?;
-    let inherited =
-        (u128::from(of - t) * u128::from(low) + u128::from(t) * u128::from(high)).div_ceil(of.into());
-    let off = own.rank_error.saturating_add(u64::try_from(inherited).unwrap_or(u64::MAX));
-    if let Some(accuracy) = accuracies.get_mut(node.place) {
-        *accuracy = Accuracy { rank_error: off, ..own };
+    let t = node.fraction.to_f64();
+    let mut errors = vec![InheritedError { node, part: 1.0 }];
+    let inherited = low.iter().map(|error| (error, 1.0 - t)).chain(high.iter().map(|error| (error, t)));
+    for (error, weight) in inherited {
+        let part = weight * error.part;
+        match errors.iter_mut().find(|known| known.node.place == error.node.place) {
+            Some(known) => known.part += part,
+            None => errors.push(InheritedError { part, ..*error }),
+        }
     }
-    inherit(node.below.as_deref(), cells, (low, off), chance, accuracies)?;
-    inherit(node.above.as_deref(), cells, (off, high), chance, accuracies)
+    let parts: Vec<PartialError<'_>> = errors
+        .iter()
+        .map(|&InheritedError { node, part }| PartialError {
+            part,
+            scale: node.scale(),
+            exceeds: Box::new(move |people| node.exceeds(points, people)),
+        })
+        .collect();
+    let rank_error = least_kept(&parts, outside).ok_or_else(unpromised)?;
+    if let Some(accuracy) = accuracies.get_mut(node.place) {
+        *accuracy = Accuracy { scale: node.scale(), rank_error };
+    }
+    inherit(node.below.as_deref(), points, (low, &errors), outside, accuracies)?;
+    inherit(node.above.as_deref(), points, (&errors, high), outside, accuracies)
 }
 
-/// Of one choice among several, where the best has at most this loss.
+/// Of one choice among all values.
 fn accuracy(
     choice: &AnswerChoice,
     quantile: Quantile,
-    cells: u64,
-    least: u64,
+    points: u64,
     chance: f64,
 ) -> Result<Accuracy, Invalid> {
-    let unpromised = || {
-        Invalid::new(
-            "confidence",
-            InvalidKind::TooLarge,
-            "a lower confidence, a coarser grid or more to spend",
-        )
-    };
-    let loss = choice.exceeded(cells, least, chance).ok_or_else(unpromised)?;
+    let loss = choice.exceeded(points, 0, chance).ok_or_else(unpromised)?;
     let one = quantile.denominator();
     Ok(Accuracy { scale: choice.scale() / one as f64, rank_error: loss.div_ceil(one) })
+}
+
+fn unpromised() -> Invalid {
+    Invalid::new("confidence", InvalidKind::TooLarge, "a lower confidence, a coarser grid or more to spend")
 }
 
 // Where nearly all values of a key are: between two quantiles, each chosen by its rank.

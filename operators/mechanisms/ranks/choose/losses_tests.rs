@@ -48,21 +48,16 @@ proptest! {
         }
     }
 
-    // Refutes a cut that puts a value on its wrong side.
+    // Refutes a place that counts as another, or as one of the whole grid.
     #[test]
-    fn the_loss_of_every_cut_is_that_of_the_definition(
-        mut cells in prop::collection::vec(3u64..20, 0..12),
+    fn the_losses_of_places_are_those_of_values(
+        mut places in prop::collection::vec(3u64..20, 0..12),
         quantile in quantiles(),
     ) {
-        cells.sort_unstable();
-        let losses = spread(&by_cut(&cells, 3, 19, quantile));
-        let wanted: Vec<u64> = (3..=19)
-            .map(|cut| {
-                let below = cells.iter().filter(|&&cell| cell < cut).count() as i128;
-                let (a, q) = (i128::from(quantile.numerator()), i128::from(quantile.denominator()));
-                ((q - a) * below - a * (cells.len() as i128 - below)).unsigned_abs() as u64
-            })
-            .collect();
+        places.sort_unstable();
+        let losses = spread(&by_place(&places, (3, 19), quantile));
+        let values: Vec<i64> = places.iter().map(|&place| place as i64).collect();
+        let wanted: Vec<u64> = (3..=19).map(|point| slow(&values, point, quantile)).collect();
         prop_assert_eq!(losses, wanted);
     }
 
@@ -82,7 +77,7 @@ proptest! {
         prop_assert!(one.iter().zip(&other).all(|(a, b)| a.abs_diff(*b) <= quantile.reach()));
 
         let cells = |values: &[i64]| values.iter().map(|value| value.clamp(&-12, &12).abs_diff(-12)).collect::<Vec<u64>>();
-        let [one, other] = [&values, &neighbours].map(|values| spread(&by_cut(&cells(values), 0, 24, quantile)));
+        let [one, other] = [&values, &neighbours].map(|values| spread(&by_place(&cells(values), (0, 24), quantile)));
         prop_assert!(one.iter().zip(&other).all(|(a, b)| a.abs_diff(*b) <= quantile.reach()));
     }
 }
@@ -127,7 +122,7 @@ fn runs_of_equal_loss_are_joined() {
             EqualLossRun { cells: (1 << 40) - 8, loss: 1 }
         ]
     );
-    assert_eq!(by_cut(&[], 4, 4, median), [EqualLossRun { cells: 1, loss: 0 }]);
+    assert_eq!(by_place(&[], (4, 4), median), [EqualLossRun { cells: 1, loss: 0 }]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn answers_are_chosen_by_the_weight_of_their_loss() {
 
 /// The law of permute-and-flip by inclusion and exclusion: `P(y) = sum over subsets S of the others of
 /// (-1)^|S| / (|S| + 1) * product of p`, times `p(y)` (McKenna and Sheldon 2020, proposition 5).
-fn flipped(chances: &[f64]) -> Vec<f64> {
+fn flipped_law(chances: &[f64]) -> Vec<f64> {
     (0..chances.len())
         .map(|cell| {
             // Coefficients of the product of (1 - p x) over the others; x^k integrates to 1 / (k + 1).
@@ -73,7 +73,7 @@ fn flipped(chances: &[f64]) -> Vec<f64> {
 #[test]
 fn permute_and_flip_draws_from_its_law() {
     let chances: Vec<f64> = (0..12).map(|cell| (-0.5 * LOSSES[cell / 2] as f64).exp()).collect();
-    let law = flipped(&chances);
+    let law = flipped_law(&chances);
     assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     let counts = counts(&AnswerChoice::Flip(ratio(1, 2)), size(200_000, 1_000_000), 2);
     chi_squared(&counts, &law).assert_fits();
@@ -99,7 +99,7 @@ proptest! {
         };
         let one: Vec<u64> = losses.iter().map(|(loss, _)| loss + 1).collect();
         let other: Vec<u64> = losses.iter().map(|(loss, more)| (loss + 1).saturating_add_signed(*more)).collect();
-        let laws = |rate| [&one, &other].map(|losses| flipped(&chances(losses.clone(), rate)));
+        let laws = |rate| [&one, &other].map(|losses| flipped_law(&chances(losses.clone(), rate)));
         let [a, b] = laws(half);
         prop_assert!(apart(&a, &b) <= 2.0 * half + 1e-6);
     }
@@ -109,12 +109,12 @@ proptest! {
 #[test]
 fn permute_and_flip_costs_more_in_rho_than_the_exponential_mechanism() {
     let worse = (-0.5f64).exp();
-    let [one, other] = [flipped(&[1.0, worse]), flipped(&[worse, 1.0])];
+    let [one, other] = [flipped_law(&[1.0, worse]), flipped_law(&[worse, 1.0])];
     let divergence: f64 = one.iter().zip(&other).map(|(a, b)| a * (a / b).ln()).sum();
     assert!(divergence > 2.5 / 8.0, "{divergence}");
     // The mutant of twice the rate costs more than its epsilon of 1.
     let worse = (-4.0f64).exp();
-    assert!(apart(&flipped(&[1.0, worse]), &flipped(&[worse, 1.0])) > 4.5);
+    assert!(apart(&flipped_law(&[1.0, worse]), &flipped_law(&[worse, 1.0])) > 4.5);
 }
 
 // Refutes a total or a place that is cut to 64 bits: among the most cells there are, half are on each side.
@@ -175,7 +175,9 @@ fn losses_pass_the_bound_no_more_often_than_it_says() {
             (0..200).map(|loss| EqualLossRun { cells: if loss == 0 { 1 } else { 100 }, loss }).collect();
         let cells = runs.iter().map(|run| run.cells).sum();
         let bound = choice.exceeded(cells, 0, 0.1).unwrap();
-        let closed = ((cells as f64 / 0.1).ln() * 4.0).ceil() as u64;
+        // 1 - (1 - e^-x) / x is .1 for x of .21456.
+        let good = if matches!(choice, AnswerChoice::Flip(_)) { 0.21455 } else { 0.1 / 0.9 };
+        let closed = ((cells as f64 / good).ln() * 4.0).ceil() as u64;
         assert!(bound <= closed && bound + 2 >= closed, "{bound} and {closed}");
         let loss = |cell: u64| cell.div_ceil(100);
         let passed = (0..2000).filter(|_| loss(choice.choose(&runs, &mut noise)) > bound).count();
@@ -184,6 +186,29 @@ fn losses_pass_the_bound_no_more_often_than_it_says() {
     // The floor is above what is asked for.
     assert_eq!(exponential(ratio(1, 4), 1).exceeded(1 << 40, 0, 1e-8), None);
     assert_eq!(AnswerChoice::Flip(ratio(1, u128::MAX)).exceeded(10, 0, 0.1), None);
+}
+
+// Refutes a bound of permute-and-flip that is below the exact chance of its worst answers, and one far above it.
+#[test]
+fn permute_and_flip_misses_the_best_as_often_as_is_bounded() {
+    for others in [1usize, 2, 5, 15] {
+        for coin in [0.3f64, 0.05, 0.002] {
+            let chances: Vec<f64> = std::iter::once(1.0).chain(std::iter::repeat_n(coin, others)).collect();
+            let exact = 1.0 - flipped_law(&chances)[0];
+            let bound = missed((others + 1) as f64 * coin);
+            assert!(exact <= bound + 1e-12 && bound <= 2.1 * exact, "{others} {coin}: {exact} {bound}");
+            // Better answers among the others are chosen in place of bad ones.
+            let mut mixed = chances.clone();
+            mixed[1] = 0.7;
+            let law = flipped_law(&mixed);
+            assert!(law[2..].iter().sum::<f64>() <= exact);
+        }
+    }
+    for chance in [0.5, 0.1, 0.01, 1e-6, 1e-9] {
+        let most = flipped(chance);
+        assert!(missed(most) <= chance && missed(most * 1.0001) > chance, "{chance}: {most}");
+    }
+    assert!((missed(1e-5) - missed(0.999_999e-5)).abs() < 1e-11);
 }
 
 // Refutes a choice without preference where all losses are far, as of a median that lies within a repeated value.
