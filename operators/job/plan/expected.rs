@@ -193,6 +193,11 @@ impl Job {
         made
     }
 
+    /// Returns true if a job file can state this noise for a release.
+    pub(super) fn is_possible(&self, at: usize, noise: NoiseKind) -> bool {
+        self.variant(at, |job| job.release().noise = noise).is_some()
+    }
+
     /// Returns the job with one release alone, edited; `None` if no job file says so.
     fn variant(&self, at: usize, edit: impl Fn(&mut Job)) -> Option<Job> {
         let mut job = self.clone();

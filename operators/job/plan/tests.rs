@@ -439,12 +439,32 @@ fn what_is_promised_of_ranks_is_planned() {
         .find(|printed| printed.contains(&words))
         .unwrap_or_else(|| panic!("{:?}", plan.warnings));
     assert!(
-        warned.ends_with(&format!("{:.1} times fewer", own as f64 / chosen as f64)) && own > 2 * chosen,
+        warned.ends_with(&format!("{:.0}% less", 100.0 * (1.0 - chosen as f64 / own as f64)))
+            && own > 2 * chosen,
         "{warned}"
     );
     // With two points both are as good, and there is no warning.
     let plan = pure("max = { each = \"count\", grid = { from = 0, to = 1, step = 1 } }", "laplace");
     assert!(!plan.warnings.iter().any(|words| words.contains("exponential")), "{:?}", plan.warnings);
+    // Permute-and-flip, where there is one: under pure epsilon, with steps, on a grid that it can walk.
+    let median = |rest: &str| {
+        format!("quantile = {{ of = \"price\", q = 0.5, range = [0, 500]{rest} }}\nbound = {{ per_key = 1 }}")
+    };
+    let error = |plan: &Plan| rank_error(&plan.releases[0].noise[0]);
+    let [plan, flipped] = ["exponential", "permute-and-flip"].map(|noise| pure(&median(", step = 1"), noise));
+    let words = format!(
+        "exponential noise may be off by {} ranks, and noise = \"permute-and-flip\" by {} at the same price: ",
+        error(&plan),
+        error(&flipped)
+    );
+    assert!(plan.warnings.iter().any(|printed| printed.contains(&words)), "{words}: {:?}", plan.warnings);
+    let hinted = |plan: &Plan| plan.warnings.iter().any(|words| words.contains("at the same price"));
+    assert!(!hinted(&flipped) && !hinted(&pure(&median(""), "exponential")));
+    assert!(!hinted(&pure(&median(", step = 0.001"), "exponential")));
+    let seven = median(", step = 1").replace("q = 0.5", "q = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]");
+    let (_, of_rho) = planned(&seven, "exponential");
+    assert!(of_rho.noise.len() == 7 && !hinted(&pure(&seven, "exponential")));
+    assert!(hinted(&pure(&seven, "permute-and-flip")));
     let quantiles =
         "quantile = { of = \"price\", q = [0.5, 0.95], range = [0, 5], step = 0.5 }\nbound = { per_key = 2 }";
     let (page, release) = planned(quantiles, "exponential");

@@ -5,7 +5,7 @@
 //! each. If the 90% interval of its noise is within a tenth of its value, the cell is worth publishing; if
 //! the interval is as wide as the value, the cell is mostly noise.
 
-use super::{Plan, PlannedKeys};
+use super::{Plan, Planned, PlannedKeys};
 use crate::accounting::{PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 use crate::job::config::{CalendarUnit, Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
@@ -25,8 +25,8 @@ const LARGE: f64 = 10.0;
 /// The delta above which one person in a thousand may be revealed outright.
 const LIKELY: f64 = 1e-3;
 
-/// The factor of fewer people from which another noise is worth a warning.
-const WORTH: f64 = 1.1;
+/// The factor of fewer ranks from which another noise is worth a warning.
+const WORTH: f64 = 1.05;
 
 pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -67,19 +67,8 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             let remedy = job.releases.get(index).map_or("", |release| instead_of_overlaps(job, release));
             warn(format!("windows overlap, so each record is charged for {times} times; {remedy}"));
         }
-        if let Some(noise) = planned.noise.first()
-            && let Some(ranks @ (Ranks::Below { tau: own, .. } | Ranks::Above { tau: own, .. })) = noise.ranks
-            && let Some(chosen) = tau_by_choice(job, offer)
-            && own as f64 > WORTH * chosen as f64
-        {
-            let way = if matches!(ranks, Ranks::Below { .. }) { "small" } else { "large" };
-            warn(format!(
-                "{} noise may be too {way} by {} people, and noise = \"exponential\" by {} at the same price: {:.1} times fewer",
-                noise.kind,
-                2 * own,
-                2 * chosen,
-                own as f64 / chosen as f64
-            ));
+        if let Some(words) = nearer_noise(job, (index, offer), planned) {
+            warn(words);
         }
         if let Some(running) = &planned.running
             && !running.best
@@ -198,10 +187,30 @@ fn repeated_times(job: &Job, offers: &[ReleasePlan]) -> Option<String> {
     ))
 }
 
-/// Returns the tau with which the exponential mechanism would find the same answer at the same price, from
-/// the job file alone.
-fn tau_by_choice(job: &Job, offer: &ReleasePlan) -> Option<u64> {
-    offer.statistic.as_statistic().tau_by_choice(&offer.statistic_terms(job).ok()?)
+/// Returns the hint at the noise of which the promised ranks are nearest at the same price, if they are nearer by a part
+/// that is worth it, from the job file alone. The cost of keys that are discovered is that of the job as it is.
+fn nearer_noise(job: &Job, (at, offer): (usize, &ReleasePlan), planned: &Planned) -> Option<String> {
+    let ranks = planned.noise.first()?.ranks?;
+    let own = planned.noise.iter().map(|noise| noise.interval).fold(0.0, f64::max);
+    let (statistic, terms) = (offer.statistic.as_statistic(), offer.statistic_terms(job).ok()?);
+    let release = job.releases.get(at)?;
+    let others = statistic.noise_kinds().iter().filter(|kind| **kind != release.noise);
+    let errors = others.filter_map(|kind| Some((*kind, statistic.rank_error_with(*kind, &terms)?)));
+    let (kind, error) = errors.min_by(|one, other| one.1.total_cmp(&other.1))?;
+    if own <= WORTH * error || !job.is_possible(at, kind) {
+        return None;
+    }
+    let (may_be, of) = match ranks {
+        Ranks::Below { .. } => ("may be too small", "people"),
+        Ranks::Above { .. } => ("may be too large", "people"),
+        Ranks::Within { .. } => ("may be off", "ranks"),
+    };
+    Some(format!(
+        "{} noise {may_be} by {own} {of}, and noise = \"{}\" by {error} at the same price: {:.0}% less",
+        release.noise.word(),
+        kind.word(),
+        100.0 * (1.0 - error / own)
+    ))
 }
 
 fn endless(job: &Job) -> bool {

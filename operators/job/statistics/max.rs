@@ -28,7 +28,7 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::mechanisms::{
     Altogether, Answer, BinarySearch, Cells, ContributionBound, Cut, DecimalPoint, Drawn, Exponential, Grid,
     Inverted, KeyFinding, Keys, Largest, Maximum, Mechanism, Minimum, Monotone, Noised, PerPerson, Prepared,
-    Ranks, Searched, Statistic, Tops,
+    Searched, Statistic, Tops,
 };
 use crate::noise::NoiseSource;
 
@@ -296,14 +296,6 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
 
     fn memory(&self) -> KeyMemory {
         KeyMemory::Summed
-    }
-
-    fn tau_by_choice(&self, terms: &StatisticTerms<'_>) -> Option<u64> {
-        let ready = Exponential::cost(terms.noise.cost()).prepare(&self.largest(terms).ok()?).ok()?;
-        match ready.noise().first()?.ranks()? {
-            Ranks::Below { tau, .. } | Ranks::Above { tau, .. } => Some(tau),
-            _ => None,
-        }
     }
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {

@@ -174,10 +174,13 @@ pub(crate) trait JobStatistic {
     /// Returns the memory that a key of a person takes in an open window.
     fn memory(&self) -> KeyMemory;
 
-    /// Returns the tau with which the exponential mechanism would find it at the same price, if it is found
-    /// by noised comparisons or by that mechanism.
-    fn tau_by_choice(&self, _terms: &StatisticTerms<'_>) -> Option<u64> {
-        None
+    /// Returns by how many ranks it may be off with another noise at the same price, of its numbers the one that errs most;
+    /// `None` if no rank is promised, or it cannot be found so.
+    fn rank_error_with(&self, kind: NoiseKind, terms: &StatisticTerms<'_>) -> Option<f64> {
+        let noise = ConfiguredNoise::new(kind, terms.noise.cost().clone());
+        let prepared = self.prepare(&StatisticTerms { noise: &noise, ..*terms }).ok()?;
+        prepared.noise.first()?.ranks()?;
+        Some(prepared.intervals.iter().copied().fold(0.0, f64::max))
     }
 
     /// Returns the least and the largest value of its field with this index that is not clamped, in steps.
