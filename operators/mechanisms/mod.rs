@@ -145,8 +145,8 @@ pub use pair_sums::{PairStatistic, PairSums};
 pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Minimum, Monotone, PerPerson,
-    PermuteAndFlip, PreparedQuantiles, Quantile, Quantiles, RankedValues, RemainingPeople, Searched, Tops,
-    loss_moves_by_one,
+    PermuteAndFlip, PreparedQuantiles, Quantile, QuantileCurve, Quantiles, RankedValues, RemainingPeople,
+    Searched, Tops, loss_moves_by_one,
 };
 #[cfg(feature = "cli")]
 pub(crate) use ratio::SUMS as RATIO_SUMS;

@@ -28,6 +28,7 @@
 //! have the same value, and by any amount where there is nobody between the tenth and the next.
 
 mod choose;
+mod curve;
 mod cuts;
 mod errors;
 mod grid;
@@ -41,6 +42,7 @@ mod tests;
 mod tops;
 mod values;
 
+pub use curve::QuantileCurve;
 pub use grid::Grid;
 pub use largest::{Altogether, Maximum, Minimum, Monotone, loss_moves_by_one};
 pub use largest::{Largest, PerPerson};
