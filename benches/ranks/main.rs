@@ -22,9 +22,11 @@
 //! The gate's part of a single maximum takes microseconds: for any number of people, it is asked about the
 //! largest few hundred. A quantile of a million values takes 1 ms if they have few distinct numbers, which
 //! are sorted already. Merging what two workers have sorted takes up to 8 ms; if nearly all values are
-//! distinct, a million losses, each weighed twice, take 10 to 20 ms. Several quantiles by splitting draw an
-//! order among equal values and sort by it, which takes most of their time, and scan all values once for each
-//! of three levels, not for each of seven answers.
+//! distinct, a million losses, each weighed twice, take 10 to 20 ms. Several quantiles by splitting weigh every rank
+//! once for each of three levels, not for each of seven answers.
+//!
+//! Before all that it prints what is promised of rank errors, by the present bounds and by those of before, beside
+//! errors that are measured.
 #![allow(clippy::print_stdout)]
 
 mod draws;
@@ -34,6 +36,7 @@ mod events;
 mod hash;
 mod memory;
 mod plain;
+mod promises;
 #[path = "../dataflow/run.rs"]
 mod run;
 mod sentence;
@@ -65,6 +68,7 @@ const SETTINGS: [(&str, usize, Workload); 6] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    promises::measure()?;
     draws::measure()?;
     let directory = std::env::temp_dir().join(format!("discreet-bench-ranks-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
