@@ -113,6 +113,13 @@ fn a_plan_states_with_how_many_people_a_key_is_found() {
         "with {found_in_90} in 90 and with {found_in_99} in 99; from then on it is in every window. Until it is found, 50%"
     );
     assert!(page.contains(&said) && page.contains("; in the window that finds a key, sigma "), "{page}");
+    // A refusal of the former noise under this version names it.
+    let shows = |text: &str| {
+        let job = Job::parse("a.toml", text).unwrap();
+        let offers = job.release_plans(job.horizon()).unwrap();
+        offers[0].version_terms.names().any(|name| name == "finding keys")
+    };
+    assert!(shows(&count) && !shows(&count.replace("per_key = 3", "per_key = 1")) && !shows(GOOD));
     let one = plan(&count.replace("every = \"1 day\"", "every = \"all\"")).unwrap();
     assert_eq!(one.releases[0].noise[0].found, None);
     let rho = one.releases[0].cost.rho.unwrap() / 2.0;
