@@ -266,3 +266,18 @@ fn rounded_noise_costs_no_more_than_its_mu_and_discrete_noise_does() {
     });
     assert!(above.count() > 20);
 }
+
+// What several keys of a person cost in epsilon, their parts cost in squares of mu: the square is convex in epsilon, so a
+// part of an epsilon never costs more than that part of the square.
+#[test]
+fn a_part_of_an_epsilon_costs_no_more_than_its_part() {
+    let squared = |epsilon: f64| mu_of_pure(epsilon).unwrap().powi(2);
+    for step in 1..600 {
+        let epsilon = 0.001 * 1.022f64.powi(step);
+        for part in [0.01, 0.2, 0.5, 0.9] {
+            assert!(squared(part * epsilon) <= part * squared(epsilon), "{epsilon} {part}");
+        }
+        let bend = squared(1.1 * epsilon) + squared(0.9 * epsilon) - 2.0 * squared(epsilon);
+        assert!(bend > 0.0, "{epsilon}: {bend}");
+    }
+}

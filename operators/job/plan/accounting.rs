@@ -206,8 +206,10 @@ mod tests {
         let counts = COUNT.replace("visits", "others").replace("0.5", "0.1");
         let more = COUNT.replace("visits", "more").replace("0.5", "0.05");
         assert_eq!(warned("", &format!("{COUNT}{counts}{more}{choice}")), None);
-        let discovering = COUNT
-            .replace("count = {}\nbound = { per_key = 3 }", "people = { by = \"key\", keys = \"discover\" }");
+        let discovering = COUNT.replace(
+            "count = {}\nbound = { per_key = 3 }",
+            "people = { by = \"key\", keys = \"discover\" }\nbound = { keys = 2 }",
+        );
         let part = |delta: &str| {
             let plan = job(&format!("budget = {{ epsilon = 1.0, delta = 1e-6{delta} }}"), &discovering)
                 .plan()

@@ -409,7 +409,7 @@ mod tests {
         };
         assert!(said(10).starts_with("no key is found: one needs "), "{}", said(10));
         assert!(
-            said(100_000).contains(" of 87840 people in a key that is just found, an error of "),
+            said(100_000).contains(" of 87840 people in a key that is just found: an error of "),
             "{}",
             said(100_000)
         );

@@ -137,7 +137,7 @@ fn share(part: &str) -> BudgetShare {
 fn size(cost: &PrivacyCost) -> f64 {
     match cost {
         PrivacyCost::Pure { epsilon } => epsilon.to_float_up(),
-        PrivacyCost::Zcdp { rho, .. } => rho.to_float_up(),
+        PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => rho.to_float_up(),
         other => panic!("{other}"),
     }
 }
