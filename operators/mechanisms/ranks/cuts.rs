@@ -138,112 +138,120 @@ pub(super) const FLOOR: f64 = Decay::LEAST as f64 / Decay::MOST as f64;
 /// 1)` and `V`.
 struct WeighedCuts {
     spread: u64,
+    /// The first of all points.
+    low: u64,
     /// `V` of each number of values below.
     ranks: Vec<u128>,
-    gaps: Vec<Gap>,
     occupied: Vec<OccupiedPoint>,
-}
-
-/// Points without values, next to each other.
-struct Gap {
-    first: u64,
-    below: usize,
-    /// The weight of this one and all before.
-    up_to: u128,
+    /// `V` of all points that nobody has, together.
+    empty: u128,
+    /// `V` of all cuts of the others, together.
+    all: u128,
 }
 
 /// A point that has values.
+#[derive(Clone, Copy)]
 struct OccupiedPoint {
     place: u64,
     below: usize,
-    values: usize,
-    /// The greatest `V` of its cuts.
-    greatest: u128,
-    /// The greatest ones of this and of all before.
+    /// The greatest `V` of its cuts and those of all before, together.
     greatest_up_to: u128,
-    /// The weights of all cuts of this and of all before.
-    up_to: u128,
 }
 
 impl WeighedCuts {
     fn of(choice: &CutChoice, places: &[u64], (low, high): (u64, u64), quantile: Quantile) -> WeighedCuts {
-        let losses: Vec<u64> = (0..=places.len()).map(|below| loss(quantile, below, places.len())).collect();
-        let least = losses.iter().copied().min().unwrap_or(0);
-        let ranks: Vec<u128> = losses.iter().map(|loss| choice.decay.weight(loss - least)).collect();
-        let mut weighed =
-            WeighedCuts { spread: choice.spread, ranks, gaps: Vec::new(), occupied: Vec::new() };
-        let (mut next, mut below) = (low, 0);
+        let loss = |below: usize| loss(quantile, below, places.len());
+        let wanted =
+            places.len() as u128 * u128::from(quantile.numerator()) / u128::from(quantile.denominator());
+        // A quantile is below 1, so no more are wanted than there are.
+        let nearest = usize::try_from(wanted).unwrap_or(places.len());
+        let least = loss(nearest).min(loss(places.len().min(nearest + 1)));
+        let ranks: Vec<u128> =
+            (0..=places.len()).map(|below| choice.decay.weight(loss(below) - least)).collect();
+        let (mut next, mut below, mut greatest_up_to) = (low, 0, 0);
+        // Below 2^40 points of at most 2^86, and as many values.
+        let (mut occupied, mut empty, mut all) = (Vec::new(), 0, 0);
         for equal in places.chunk_by(|one, other| one == other) {
             let Some(&place) = equal.first() else { continue };
-            weighed.gap(next, place, below);
-            weighed.point(place, below, equal.len());
+            let own = &ranks[below..=below + equal.len()];
+            greatest_up_to += own.iter().copied().max().unwrap_or(0);
+            occupied.push(OccupiedPoint { place, below, greatest_up_to });
+            empty += u128::from(place - next) * ranks[below];
+            all += own.iter().sum::<u128>();
             (next, below) = (place + 1, below + equal.len());
         }
-        weighed.gap(next, high + 1, below);
-        weighed
-    }
-
-    /// The points from one to before another.
-    fn gap(&mut self, first: u64, end: u64, below: usize) {
-        if first < end {
-            // Below 2^40 points of at most 2^86.
-            let up_to = self.empty() + u128::from(end - first) * self.ranks[below];
-            self.gaps.push(Gap { first, below, up_to });
-        }
-    }
-
-    fn point(&mut self, place: u64, below: usize, values: usize) {
-        let own = &self.ranks[below..=below + values];
-        let greatest = own.iter().copied().max().unwrap_or(0);
-        let (best, all) = self.occupied.last().map_or((0, 0), |last| (last.greatest_up_to, last.up_to));
-        let up_to = all + own.iter().sum::<u128>();
-        let greatest_up_to = best + greatest;
-        self.occupied.push(OccupiedPoint { place, below, values, greatest, greatest_up_to, up_to });
-    }
-
-    fn empty(&self) -> u128 {
-        self.gaps.last().map_or(0, |last| last.up_to)
+        empty += u128::from(high + 1 - next) * ranks[below];
+        WeighedCuts { spread: choice.spread, low, ranks, occupied, empty, all }
     }
 
     /// A cut by its weight. Of the second part, a point is drawn by its greatest cut and one of its cuts uniformly, which is
     /// kept with the chance that it has beside the greatest; or all is drawn again.
     fn draw(&self, noise: &mut NoiseSource) -> ChosenCut {
         let (spread, rest) = (UBig::from(self.spread), UBig::from(self.spread - 1));
-        let (greatest, all) = self.occupied.last().map_or((0, 0), |last| (last.greatest_up_to, last.up_to));
-        let (empty, by_point) = (&spread * UBig::from(self.empty()), &rest * UBig::from(greatest));
-        let total = &empty + &by_point + UBig::from(all);
+        let greatest = self.occupied.last().map_or(0, |last| last.greatest_up_to);
+        let (empty, by_point) = (&spread * UBig::from(self.empty), &rest * UBig::from(greatest));
+        let total = &empty + &by_point + UBig::from(self.all);
         let narrow = |number: UBig| u128::try_from(number).unwrap_or(u128::MAX);
         loop {
             let place = noise.below_any(&total);
             if place < empty {
-                let at = narrow(place / &spread);
-                let index = self.gaps.partition_point(|gap| gap.up_to <= at);
-                let before = index.checked_sub(1).map_or(0, |before| self.gaps[before].up_to);
-                let Gap { first, below, .. } = self.gaps[index];
-                // Uniform below `points * weight`: the quotient is uniform among the points.
-                return ChosenCut { place: first + ((at - before) / self.ranks[below]) as u64, below };
+                return self.empty_point(narrow(place / &spread));
             }
             let place = place - &empty;
-            if place < by_point {
-                let at = narrow(place / &rest);
-                let point = &self.occupied[self.occupied.partition_point(|point| point.greatest_up_to <= at)];
-                let below = point.below + noise.below(point.values as u64 + 1) as usize;
-                if noise.below_wide(point.greatest) < self.ranks[below] {
-                    return ChosenCut { place: point.place, below };
-                }
-                continue;
+            if place >= by_point {
+                return self.occupied_point(narrow(place - &by_point));
             }
-            let at = narrow(place - &by_point);
-            let point = &self.occupied[self.occupied.partition_point(|point| point.up_to <= at)];
-            let mut left = point.up_to - at;
-            // From its last cut down: `left` is from 1 to the weight of all of them.
-            let mut below = point.below + point.values;
-            while left > self.ranks[below] {
-                left -= self.ranks[below];
-                below -= 1;
+            let at = narrow(place / &rest);
+            let index = self.occupied.partition_point(|point| point.greatest_up_to <= at);
+            let point = self.occupied[index];
+            let before = index.checked_sub(1).map_or(0, |before| self.occupied[before].greatest_up_to);
+            let (greatest, values) = (point.greatest_up_to - before, self.end(index) - point.below);
+            let below = point.below + noise.below(values as u64 + 1) as usize;
+            if noise.below_wide(greatest) < self.ranks[below] {
+                return ChosenCut { place: point.place, below };
             }
-            return ChosenCut { place: point.place, below };
         }
+    }
+
+    /// The number of values up to an occupied point.
+    fn end(&self, index: usize) -> usize {
+        self.occupied.get(index + 1).map_or(self.ranks.len() - 1, |next| next.below)
+    }
+
+    /// The cut of a point that nobody has, at this place in their weights.
+    fn empty_point(&self, mut at: u128) -> ChosenCut {
+        let mut next = self.low;
+        // Uniform below `points * weight`: the quotient is uniform among the points.
+        let point = |next: u64, at: u128, below: usize| ChosenCut {
+            place: next + (at / self.ranks[below]) as u64,
+            below,
+        };
+        for &OccupiedPoint { place, below, .. } in &self.occupied {
+            let weight = u128::from(place - next) * self.ranks[below];
+            if at < weight {
+                return point(next, at, below);
+            }
+            at -= weight;
+            next = place + 1;
+        }
+        point(next, at, self.ranks.len() - 1)
+    }
+
+    /// The cut of another point, at this place in the weights of all of these.
+    fn occupied_point(&self, mut at: u128) -> ChosenCut {
+        let mut cut = ChosenCut { place: self.low, below: 0 };
+        for (index, point) in self.occupied.iter().enumerate() {
+            for below in point.below..=self.end(index) {
+                cut = ChosenCut { place: point.place, below };
+                let weight = self.ranks[below];
+                if at < weight {
+                    return cut;
+                }
+                at -= weight;
+            }
+        }
+        // Not reached: it is a place in their sum.
+        cut
     }
 }
 
