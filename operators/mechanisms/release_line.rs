@@ -93,6 +93,8 @@ pub(crate) struct CellLine<'a> {
     pub(crate) high: Option<&'a str>,
     /// True if there were too few people for an answer.
     pub(crate) insufficient: bool,
+    /// The fitted value and the name of its fit, which are made of released lines and stand in none that a run writes.
+    pub(crate) fitted: Option<(&'a str, Cow<'a, str>)>,
     /// The number that the interval holds, unless it is the exact one: `bounded`.
     pub(crate) interval_of: Option<Cow<'a, str>>,
     /// The windows that the cell covers, unless it is the line's own: `so far`, `last 7`.
@@ -372,6 +374,10 @@ struct LineFields<'a> {
     interval: Option<[Option<&'a RawValue>; 2]>,
     insufficient: Option<bool>,
     #[serde(borrow)]
+    fitted: Option<&'a RawValue>,
+    #[serde(borrow)]
+    fitted_by: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     interval_of: Option<Cow<'a, str>>,
     #[serde(borrow)]
     total: Option<Cow<'a, str>>,
@@ -475,6 +481,7 @@ impl<'a> LineFields<'a> {
             low: number(low),
             high: number(high),
             insufficient: self.insufficient.unwrap_or(false),
+            fitted: number(self.fitted).zip(self.fitted_by),
             interval_of: self.interval_of,
             total: self.total,
             gaps: self.gaps.unwrap_or_default(),

@@ -70,6 +70,8 @@ const FIELDS: &[(&str, Form)] = &[
     ("value", Form::Open),
     ("interval", Form::Ends),
     ("insufficient", Form::Truth),
+    ("fitted", Form::Number),
+    ("fitted_by", Form::Text),
     ("total", Form::Text),
     ("gaps", Form::Windows),
     ("interval_of", Form::Text),
