@@ -53,7 +53,7 @@ pub(crate) fn pictures(palette: &Palette) -> String {
          .band{{fill:{accent};fill-opacity:{band}}}.bar{{fill:{accent};fill-opacity:{band}}}\
          .plain{{fill:{muted};fill-opacity:.28}}\
          .reach{{stroke:{accent}}}.edge,.value{{stroke:{accent}}}.dot{{fill:{accent};stroke:{ground}}}\
-         .truth{{stroke:{ink}}}.mark{{fill:{ground};stroke:{ink}}}.cap{{stroke:{ink}}}\
+         .truth,.fitted{{stroke:{ink}}}.mark{{fill:{ground};stroke:{ink}}}.cap{{stroke:{ink}}}\
          .gone{{fill:{muted};fill-opacity:.1}}.card{{fill:{ground};stroke:{rule}}}\
          .outline{{fill:none;stroke:{muted}}}.small{{fill:{ink}}}"
     )
@@ -67,7 +67,7 @@ pub(crate) const SHAPES: &str = ".chart text{font-size:11px;font-variant-numeric
     .grid,.zero,.axis,.cap{stroke-width:1}.cap{stroke-dasharray:2 3}\
     .reach{stroke-width:1.4}.edge{stroke-width:2.4}\
     .value{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}\
-    .truth{fill:none;stroke-width:1.3;stroke-dasharray:5 3.5}.mark{stroke-width:1.3}.dot{stroke-width:1}\
+    .truth{fill:none;stroke-width:1.3;stroke-dasharray:5 3.5}.fitted{fill:none;stroke-width:1.2}.mark{stroke-width:1.3}.dot{stroke-width:1}\
     .chart .tag{font-size:11px;font-weight:700;letter-spacing:.08em;fill:#1b1f24}\
     .chart .small{font-size:9.5px;font-weight:700;letter-spacing:.08em}.outline{stroke-width:1}\
     .badge{fill:#ffd43b;stroke:#1b1f24;stroke-width:1}";

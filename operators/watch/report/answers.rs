@@ -120,7 +120,7 @@ impl ReportedAnswer {
         let point = cell.and_then(|cell| {
             let interval = cell.low.and_then(number).zip(cell.high.and_then(number));
             let truth = answer.tally.and_then(number);
-            Some(ChartPoint { window: 0, value: number(cell.value?)?, interval, truth })
+            Some(ChartPoint { window: 0, value: number(cell.value?)?, interval, truth, fitted: None })
         });
         ReportedAnswer {
             analyst: answer.analyst.clone().into_owned(),

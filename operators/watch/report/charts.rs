@@ -80,6 +80,9 @@ fn bar(drawing: &mut Drawing, point: &ChartPoint, across: Scale, middle: f64) {
             drawing.line("reach", [end, middle - 3.5, end, middle + 3.5]);
         }
     }
+    if let Some(fitted) = point.fitted.map(|fitted| across.at(fitted)) {
+        drawing.line("fitted", [fitted, middle - 9.0, fitted, middle + 9.0]);
+    }
     let ends = point.interval.map_or(value, |(_, high)| across.at(high));
     drawing.text("number", ends.max(value).max(zero) + 7.0, middle + 4.2, &said(point.value));
     if let Some(exact) = point.truth {
@@ -291,6 +294,12 @@ pub(super) fn legend(series: &ReleaseSeries, demo: bool, over_time: bool, width:
         if bounded {
             legend.entry(&interval, &whisker);
         }
+    }
+    if series.is_fitted() {
+        legend.entry("fitted to what is published", &|drawing, x| match over_time {
+            true => drawing.line("fitted", [x, 12.0, x + 26.0, 12.0]),
+            false => drawing.line("fitted", [x + 13.0, 3.0, x + 13.0, 21.0]),
+        });
     }
     if demo {
         legend.entry("the truth, before bound and noise", &|drawing, x| match over_time {

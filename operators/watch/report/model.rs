@@ -206,13 +206,15 @@ pub(super) struct ChartPoint {
     /// The interval; `None` if the line has none, or the value has a bound on its rank instead.
     pub(super) interval: Option<(f64, f64)>,
     pub(super) truth: Option<f64>,
+    /// The fitted value, where one was added to the line.
+    pub(super) fitted: Option<f64>,
 }
 
 impl ChartPoint {
     /// All numbers of the point that a picture shows.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + Clone + use<> {
         let ends = self.interval.map(|(low, high)| [low, high]);
-        [self.value].into_iter().chain(ends.into_iter().flatten()).chain(self.truth)
+        [self.value].into_iter().chain(ends.into_iter().flatten()).chain(self.truth).chain(self.fitted)
     }
 }
 
@@ -233,7 +235,7 @@ const OPEN: &str = "open";
 
 /// A row of the table, with the digits that mean something: the window, the key, field and quantile, the value and its interval, and in
 /// a demonstration the tally, the exact value and the rank error in people.
-pub(super) type TableRow = [String; 11];
+pub(super) type TableRow = [String; 12];
 
 /// The most rows of the table: browsers take long to lay out more, and nobody would read them.
 const ROWS: usize = 1000;
@@ -300,6 +302,11 @@ impl ReleaseSeries {
             window.outcome = outcome;
         }
         self.known.insert(ends(line.window));
+    }
+
+    /// True if a line has a fitted value.
+    pub(super) fn is_fitted(&self) -> bool {
+        self.tracks.iter().flat_map(|track| &track.points).any(|point| point.fitted.is_some())
     }
 
     /// The tracks by the level of their keys, parents first. `names` are those of keys and of parents, if they are known.
@@ -383,7 +390,8 @@ impl ReleaseSeries {
         }
         let [start, end] = ends(window);
         let (name, field) = (key.clone().unwrap_or_default(), of.clone().unwrap_or_default());
-        self.row([start, end, name, field, q, value, low, high, tally, truth, off]);
+        let fitted = cell.fitted.as_ref().map_or(String::new(), |(fitted, _)| (*fitted).to_owned());
+        self.row([start, end, name, field, q, value, low, high, fitted, tally, truth, off]);
         self.errors.take(cell);
         self.covariances.take(window, cell);
         self.insufficient += u64::from(cell.insufficient);
@@ -396,7 +404,8 @@ impl ReleaseSeries {
         let (low, high) = (finite(cell.low).unwrap_or(value), finite(cell.high).unwrap_or(value));
         let is_drawn = cell.ranked().is_none() && (cell.low.is_some() || cell.high.is_some());
         let interval = is_drawn.then_some((low, high));
-        let point = ChartPoint { window: place, value, interval, truth: finite(cell.truth) };
+        let fitted = finite(cell.fitted.as_ref().map(|(fitted, _)| *fitted));
+        let point = ChartPoint { window: place, value, interval, truth: finite(cell.truth), fitted };
         let q = cell.q.map(str::to_owned);
         let track = *self.places.entry([key.clone(), of.clone(), q.clone()]).or_insert_with(|| {
             let ordered = match &cell.key {

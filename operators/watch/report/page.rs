@@ -373,11 +373,13 @@ impl HtmlPage<'_> {
         let ranked = |named: &str| match named {
             "q" => series.laws.iter().any(|laws| laws.q.is_some()),
             "of" => series.laws.iter().any(|laws| laws.of.is_some()),
+            "fitted" => series.is_fitted(),
             "off" => series.laws.iter().any(|laws| laws.ranked.is_some()),
             _ => true,
         };
-        let columns = ["from", "to", "key", "of", "q", "value", "low", "high", "tally", "truth", "off"];
-        let said = if self.heading.demo { 11 } else { 8 };
+        let columns =
+            ["from", "to", "key", "of", "q", "value", "low", "high", "fitted", "tally", "truth", "off"];
+        let said = if self.heading.demo { 12 } else { 9 };
         let columns: Vec<(usize, &str)> =
             columns.into_iter().enumerate().take(said).filter(|(_, named)| ranked(named)).collect();
         let class = |at: usize| if at > 3 { " class=\"number\"" } else { "" };

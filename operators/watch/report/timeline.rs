@@ -37,6 +37,7 @@ struct PlottedPoint {
     value: f64,
     interval: Option<(f64, f64)>,
     truth: Option<f64>,
+    fitted: Option<f64>,
 }
 
 impl<'a> Timeline<'a> {
@@ -143,10 +144,17 @@ impl<'a> Timeline<'a> {
                     if let Some(truth) = alone.truth {
                         drawing.line("truth", [alone.x - 7.0, up.at(truth), alone.x + 7.0, up.at(truth)]);
                     }
+                    if let Some(fitted) = alone.fitted {
+                        drawing.line("fitted", [alone.x - 7.0, up.at(fitted), alone.x + 7.0, up.at(fitted)]);
+                    }
                 }
                 _ => {
                     drawing.path("truth", truth, false);
                     drawing.path("value", run.iter().map(|point| (point.x, up.at(point.value))), false);
+                    let fitted = run.iter().filter_map(|point| Some((point.x, up.at(point.fitted?))));
+                    if run.iter().any(|point| point.fitted.is_some()) {
+                        drawing.path("fitted", fitted, false);
+                    }
                 }
             }
             for point in run.iter().filter(|_| drawn.len() <= DOTS || run.len() == 1) {
@@ -166,6 +174,7 @@ impl<'a> Timeline<'a> {
             let count = group.len() as f64;
             let mean = |of: fn(&ChartPoint) -> f64| group.iter().map(|(_, point)| of(point) / count).sum();
             let truth = group.iter().map(|(_, point)| Some(point.truth? / count)).sum::<Option<f64>>();
+            let fitted = group.iter().map(|(_, point)| Some(point.fitted? / count)).sum::<Option<f64>>();
             let low = group.iter().map(|(_, point)| Some(point.interval?.0 / count)).sum::<Option<f64>>();
             let high = group.iter().map(|(_, point)| Some(point.interval?.1 / count)).sum::<Option<f64>>();
             let interval = low.zip(high);
@@ -174,7 +183,7 @@ impl<'a> Timeline<'a> {
                 1 => (first.value, first.interval),
                 _ => (mean(|point| point.value), interval),
             };
-            Some(PlottedPoint { group: place / thinned, x, value, interval, truth })
+            Some(PlottedPoint { group: place / thinned, x, value, interval, truth, fitted })
         });
         drawn.collect()
     }
