@@ -54,7 +54,7 @@ enum ReportForm {
 }
 
 impl ReportPath {
-    fn new(path: PathBuf) -> Result<ReportPath, Refusal> {
+    pub(crate) fn new(path: PathBuf) -> Result<ReportPath, Refusal> {
         let form = match path.extension().and_then(OsStr::to_str) {
             Some("html") => ReportForm::Page,
             Some("svg") => ReportForm::Charts,
@@ -101,6 +101,11 @@ impl RunReport {
         replaceable(&path, demo)?;
         let report = Report::new(heading(job, demo));
         Ok(RunReport { path, form, report, demo })
+    }
+
+    /// Adds lines of which the status of the budget is not known.
+    pub(crate) fn add(&mut self, lines: &str) {
+        self.report.add(lines, None);
     }
 
     /// Shows another report in the place of this one.

@@ -13,6 +13,7 @@ use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use discreet::accounting::bounded::BoundedNoiseGoal;
 use discreet::accounting::shape::DataDomain;
 use discreet::accounting::{Randomizer, Relation};
+use discreet::fit::RandomWalk;
 use discreet::job::config::{BudgetShare, ConfigNumber};
 use discreet::ledger::Name;
 use discreet::mechanisms::Grid;
@@ -97,6 +98,29 @@ where
 /// Parses the name of an account.
 pub(super) fn account() -> impl TypedValueParser<Value = Name> {
     argument(|_, text| Ok(Name::new("account", text)?))
+}
+
+/// Parses the name of a release.
+pub(super) fn release() -> impl TypedValueParser<Value = Name> {
+    argument(read_release)
+}
+
+/// Parses the name of a release with the deviation of its values from one window to the next.
+pub(super) fn walk() -> impl TypedValueParser<Value = (Name, f64)> {
+    argument(|field, text| {
+        let Some((release, deviation)) = text.split_once('=') else {
+            return Err(malformed(field, "a release and a deviation, such as visits=20"));
+        };
+        let (release, deviation) = (read_release(field, release)?, read_number(field, deviation)?);
+        match RandomWalk::new(deviation) {
+            Ok(_) => Ok((release, deviation)),
+            Err(refused) => Err(refuse_argument(field, &refused)),
+        }
+    })
+}
+
+fn read_release(field: &str, text: &str) -> Result<Name, Refusal> {
+    Name::new("release", text).map_err(|refused| refuse_argument(field, &refused))
 }
 
 /// Parses a date, which begins at midnight UTC, or a time.

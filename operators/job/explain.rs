@@ -105,6 +105,9 @@ impl Explanation {
         self.add("value", &sentences.value());
         self.add("interval", &sentences.interval());
         self.add("noise", &sentences.noise());
+        if let Some(fitted) = sentences.fitted() {
+            self.add("fitted", &fitted);
+        }
         if let Some(covariances) = sentences.covariances() {
             self.add("covariance", &covariances);
         }

@@ -9,6 +9,7 @@ mod check;
 mod estimate;
 mod events;
 mod explain;
+mod fit;
 mod init;
 mod jobs;
 #[path = "../kit/mod.rs"]

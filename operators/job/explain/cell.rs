@@ -391,6 +391,28 @@ impl<'c> CellSentences<'c, '_> {
         text
     }
 
+    /// Returns the fitted value in sentences.
+    pub(super) fn fitted(&self) -> Option<String> {
+        let (fitted, by) = self.cell.fitted.as_ref()?;
+        let by = match &**by {
+            "filter" => "by the released values of its series up to this window (a Kalman filter)".to_owned(),
+            "smooth" => "by all released values of its series, later ones too (a Kalman smoother)".to_owned(),
+            "monotone" => {
+                "by all released totals of its series, as numbers that never fall and are never below zero (isotonic regression)"
+                    .to_owned()
+            }
+            "shrink" => {
+                "by the released values of all keys of this window, towards their mean (the James-Stein estimator)".to_owned()
+            }
+            other => format!("by {other:?}"),
+        };
+        Some(format!(
+            "{fitted}, {by}. It was added to the line after its release, and costs nothing: it is made of released and public \
+             numbers alone. Where the numbers are as that fit assumes, it has less error on the whole. It has a bias, and no \
+             interval: the stated one is of the value."
+        ))
+    }
+
     /// Returns the covariances in a sentence.
     pub(super) fn covariances(&self) -> Option<String> {
         let own = self.cell.of.as_ref();
