@@ -172,6 +172,7 @@ fn a_report_shows_fitted_values() {
     let text = fs::read_to_string(&page).unwrap();
     assert!(text.contains("discreet report of a demo") && text.contains(">fitted to what is published<"));
     assert!(text.contains("class=\"fitted\"") && text.contains(">fitted</th>"));
+    assert!(text.contains("The fitted values are off by ") && text.matches("The fitted values").count() == 2);
     // The means were not fitted.
     let [_, means] = text.split("<h2>means</h2>").collect::<Vec<_>>()[..] else { panic!("{text}") };
     let (means, _) = means.split_once("<h2>").unwrap();

@@ -216,6 +216,8 @@ pub(super) struct Errors {
     pub(super) bound: ErrorMean,
     /// The mean difference between the tally and the released value, from noise.
     pub(super) noise: ErrorMean,
+    /// The mean differences between the tally and the fitted value, and between the tally and the released value beside it.
+    pub(super) fitted: [ErrorMean; 2],
     /// The mean magnitude of the exact values.
     pub(super) size: ErrorMean,
     /// The number of intervals that contain their tally.
@@ -267,6 +269,11 @@ impl Errors {
         }
         let Some(tally) = finite(cell.tally) else { return };
         self.noise.add((value - tally).abs());
+        if let Some(fitted) = finite(cell.fitted.as_ref().map(|(fitted, _)| *fitted)) {
+            let [of_fitted, of_released] = &mut self.fitted;
+            of_fitted.add((fitted - tally).abs());
+            of_released.add((value - tally).abs());
+        }
         if let Some(truth) = finite(cell.truth) {
             self.bound.add((truth - tally).abs());
             self.size.add(truth.abs());
@@ -317,6 +324,15 @@ impl Errors {
                 "Bound and noise take about as much, {bound_said} and {noise_said}{of}: the bound suits this budget."
             )
         })
+    }
+
+    /// Compares the errors of fitted values with those of the released ones.
+    pub(super) fn fitted(&self) -> Option<String> {
+        let [fitted, released] = self.fitted.map(|mean| mean.value().map(said));
+        Some(format!(
+            "The fitted values are off by {} on average, and those that were published by {}, from the exact number after the bound.",
+            fitted?, released?
+        ))
     }
 
     /// The share of intervals that contain their tally, beside the promised share.

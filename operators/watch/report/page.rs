@@ -314,7 +314,12 @@ impl HtmlPage<'_> {
         }
         let words = if self.heading.demo {
             let confidence = series.laws.first().map(|laws| laws.confidence.as_str());
-            vec![errors.advice(&notes), errors.share(confidence), errors.off.share(confidence)]
+            vec![
+                errors.advice(&notes),
+                errors.fitted(),
+                errors.share(confidence),
+                errors.off.share(confidence),
+            ]
         } else {
             vec![errors.reach()]
         };
