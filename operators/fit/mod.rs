@@ -26,7 +26,7 @@ mod measured;
 mod monotone;
 mod random_walk;
 mod shrinkage;
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod tests;
 
 #[cfg(feature = "cli")]

@@ -94,11 +94,10 @@ mod tests {
             }
         }
         for pivot in 0..size {
-            for row in (0..size).filter(|row| *row != pivot) {
-                let factor = rows[row][pivot] / rows[pivot][pivot];
-                for column in 0..=size {
-                    rows[row][column] -= factor * rows[pivot][column];
-                }
+            let by = rows[pivot].clone();
+            for (_, row) in rows.iter_mut().enumerate().filter(|(row, _)| *row != pivot) {
+                let factor = row[pivot] / by[pivot];
+                row.iter_mut().zip(&by).for_each(|(cell, by)| *cell -= factor * by);
             }
         }
         (0..size).map(|at| rows[at][size] / rows[at][at]).collect()

@@ -1,5 +1,7 @@
 //! Tests of the fitter, on lines.
 
+#![cfg(feature = "cli")]
+
 use super::*;
 
 /// A line of an hour.
