@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args};
 use discreet::fit::{Fit, FitSummary, Fitter};
 use discreet::job::Job;
+use discreet::job::config::{ConfigNumber, StatisticSpec};
 use discreet::ledger::Name;
 
 use super::observers::{ReportPath, RunReport};
@@ -26,13 +27,13 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "RELEASE=DEVIATION", group = "fits", value_parser = walk())]
     smooth: Vec<(Name, f64)>,
     /// Fit totals so far as numbers that never fall and are never below zero, once the input has ended: isotonic regression. By
-    /// giving it you state that nothing is counted that is below zero
+    /// giving it you state that, of a sum, no value is below zero
     #[arg(long, value_name = "RELEASE", group = "fits", value_parser = release())]
     monotone: Vec<Name>,
     /// Draw the keys of each window towards their mean, by their noise: the James-Stein estimator, for four keys and more
     #[arg(long, value_name = "RELEASE", group = "fits", value_parser = release())]
     shrink: Vec<Name>,
-    /// The job file of the lines: a release that it has not is refused before the first line
+    /// The job file of the lines: a release that it has not, or whose totals may fall, is refused before the first line
     #[arg(long, value_name = "JOB")]
     job: Option<PathBuf>,
     /// Write a report of all lines, with the fitted values: a page (.html), or its charts alone (.svg)
@@ -126,12 +127,22 @@ impl FitArgs {
     }
 }
 
-/// Refuses a release that the job has not.
+/// Refuses a release that the job has not, and totals that fall by what the job says of them.
 fn is_of(job: &Job, name: &str, fit: Fit) -> Result<(), Refusal> {
-    if job.releases.iter().any(|release| release.name.as_str() == name) {
-        return Ok(());
+    let option = fit.word();
+    let Some(release) = job.releases.iter().find(|release| release.name.as_str() == name) else {
+        let names: Vec<&str> = job.releases.iter().map(|release| release.name.as_str()).collect();
+        let names = names.join(", ");
+        return Err(Refusal::new(format!(
+            "--{option}: {name}: found no such release in the job; give one of {names}"
+        )));
+    };
+    let zero = ConfigNumber::parse("0")?;
+    match (fit, &release.statistic) {
+        (Fit::Monotone, StatisticSpec::Sum(sum)) if sum.measure.low < zero => Err(Refusal::new(format!(
+            "--{option}: {name}: found a sum whose range begins below zero, so that its totals may fall; give a release of counts or \
+                 people, or a sum of values that are not below zero"
+        ))),
+        _ => Ok(()),
     }
-    let names: Vec<&str> = job.releases.iter().map(|release| release.name.as_str()).collect();
-    let (option, names) = (fit.word(), names.join(", "));
-    Err(Refusal::new(format!("--{option}: {name}: found no such release in the job; give one of {names}")))
 }

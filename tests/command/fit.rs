@@ -164,7 +164,9 @@ fn a_report_shows_fitted_values() {
     let place = Directory::new("fit-report");
     let (path, _) = demonstration(&place);
     let at = |name: &str| place.join(name).to_str().unwrap().to_owned();
-    let (job, page) = (at("job.toml"), at("page.html"));
+    let (job, page, falling) = (at("job.toml"), at("page.html"), at("falling.toml"));
+    let sum = "sum = { of = \"value\", range = [-5, 100] }\nbound = { per_key = 1 }\nrunning = true";
+    fs::write(&falling, JOB.replace("people = {}\nrunning = true", sum)).unwrap();
     let options = ["--shrink", "by_key", "--monotone", "so_far", "-q"];
     let arguments = [&["fit", &path, "--job", &job, "--report", &page][..], &options].concat();
     let (code, _, error) = discreet(&arguments);
@@ -181,6 +183,10 @@ fn a_report_shows_fitted_values() {
         (
             &["--job", &job, "--shrink", "visits"][..],
             "--shrink: visits: found no such release in the job; give one of visitors, by_key, ",
+        ),
+        (
+            &["--job", &falling, "--monotone", "so_far"],
+            "--monotone: so_far: found a sum whose range begins below zero",
         ),
         (
             &["--job", &job, "--shrink", "by_key", "--report", &path],
