@@ -27,7 +27,7 @@ impl PooledTotals {
 /// ```
 /// use discreet::fit::{Measurement, monotone};
 ///
-/// let totals = [-3.0, 4.0, 9.0, 5.0, 12.0].map(|value| Measurement { value, variance: 10.0 });
+/// let totals = [-3.0, 4.0, 9.0, 5.0, 12.0].map(|value| Measurement { value, variance: 4.0 });
 /// assert_eq!(monotone(&totals), [0.0, 4.0, 7.0, 7.0, 12.0]);
 /// ```
 pub fn monotone(totals: &[Measurement]) -> Vec<f64> {
