@@ -13,14 +13,14 @@ use std::error::Error;
 
 use discreet::accounting::pld::{Bundle, Pair};
 use discreet::accounting::{
-    Account, Adjacency, Budget, BudgetExceeded, DiscreteGaussianCost, Interval, Omega, PrivacyCost, Promise,
-    ReleaseCost, limit,
+    Account, Adjacency, Budget, BudgetExceeded, DeltaForKeys, DiscreteGaussianCost, Interval, Omega,
+    PrivacyCost, Promise, ReleaseCost, limit,
 };
 use discreet::{Decimal, Invalid};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let decimal = |text| Decimal::parse("budget", text);
-    let cap = limit(Some(&decimal("1")?), Some(&decimal("1e-6")?), None, false, Omega::EVERY)?;
+    let cap = limit(Some(&decimal("1")?), Some(&decimal("1e-6")?), None, DeltaForKeys::None, Omega::EVERY)?;
     println!("epsilon = 1 at delta = 1e-6 is kept as {cap}");
 
     let promise = Promise::Any(30);

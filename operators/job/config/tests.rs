@@ -248,7 +248,9 @@ fn the_cap_is_the_budget_exactly_and_keeps_a_delta_only_for_those_who_charge_one
         assert_eq!(pair(stated, "\"discover\"").1, units(18_446_744_073_709));
         assert_eq!(pair(stated, listed), pair(stated, "\"discover\""));
     }
-    assert!(matches!(cap("epsilon = 1, delta = 4e-6", listed, "\"laplace\""), PrivacyCost::Zcdp { .. }));
+    assert!(matches!(cap("epsilon = 1, delta = 4e-6", listed, "\"laplace\""), PrivacyCost::Gaussian { .. }));
+    let omega = cap("epsilon = 1, delta = 4e-6, omega = 40", listed, "\"gaussian\"");
+    assert!(matches!(omega, PrivacyCost::Zcdp { .. }));
 }
 
 #[test]

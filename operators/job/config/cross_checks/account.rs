@@ -8,7 +8,6 @@ use crate::job::config::node::{ConfigNode, TableNode};
 use crate::job::config::privacy::{Accounting, BudgetSpec, Protected};
 use crate::job::config::release::{CostSpec, ReleaseSpec};
 use crate::job::release_plan::largest_fitting_cost;
-use crate::job::statistics::NoiseKind;
 use crate::ledger::AccountSpec;
 
 /// Returns the budget account that all tables state together.
@@ -32,7 +31,8 @@ pub(super) fn stated(
 }
 
 /// Returns the accounting of the budget account: the stated one, or else Gaussian where the budget is an epsilon
-/// and a delta, some release has Gaussian noise, and each has a price in it.
+/// and a delta and each release has a price in it, so that an edit of the noise does not change it. Answers to
+/// questions alone cost less in zCDP.
 fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting> {
     let obstacle = obstacle(&tables.privacy.budget, tables.releases);
     match (tables.privacy.accounting, obstacle) {
@@ -43,9 +43,7 @@ fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting>
             place.descendant(&["accounting"]).conflict(found, remedy)
         }
         (Some(stated), _) => Some(stated),
-        (None, None) if tables.releases.iter().any(|release| release.noise == NoiseKind::Gaussian) => {
-            Some(Accounting::Gaussian)
-        }
+        (None, None) if !tables.releases.is_empty() => Some(Accounting::Gaussian),
         (None, _) => Some(Accounting::Zcdp),
     }
 }

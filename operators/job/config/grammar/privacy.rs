@@ -81,7 +81,7 @@ pub(super) const PRIVACY: &[JobField] = &[
         .costs("A budget that holds below an order alone promises less."),
     words("privacy.accounting", &["gaussian", "zcdp"])
         .without(
-            "`gaussian` for an epsilon with a delta, where some noise is Gaussian and no mean is stable; else `zcdp`",
+            "`gaussian` for releases of an epsilon with a delta, without omega and stable means; else `zcdp`",
         )
         .example("accounting = \"zcdp\"")
         .means(
