@@ -47,6 +47,7 @@
 //! |---|---|---|
 //! | `x + round(N(0, sigma^2))`, integers `x` that move by `D` in Euclidean length | `D / sigma` | it is `round(x + N)`, a function of the continuous mechanism; so is any function of such sums, with the weights of a strategy of running totals too |
 //! | pure epsilon | `2 PhiInverse(e^epsilon / (1 + e^epsilon))` | [`mu_of_pure`] |
+//! | several pure epsilons at once | the squares added; of numbers that move by parts of a largest move, those parts of its square | [`mu_of_pure`] |
 //! | a choice of bounded range | that of half the range, as pure epsilon | [`mu_of_bounded_range`] |
 //! | (epsilon, delta) | that of epsilon, and delta | with probability delta it tells all, else it is a function of an epsilon-private bit (Kairouz, Oh and Viswanath 2015) |
 //! | keys to discover | delta alone, beside the noise of their values | keys that only the unit has are found with probability at most delta; without them the two laws are those of the values |
@@ -68,6 +69,11 @@ use crate::invalid::{Invalid, InvalidKind};
 /// Its trade-off curve lies above that of randomised response, the polygon through (0, 1), (a, a) and (1, 0)
 /// with `a = 1 / (1 + e^epsilon)`. The Gaussian's curve `G` is convex and goes through (0, 1) and (1, 0), and
 /// through (a, a) for this mu: the chords lie above it, so the polygon does.
+///
+/// The square of mu is convex in epsilon, so that a part of an epsilon costs no more than that part of its square. With
+/// `x = mu / 2`, epsilon is `ln(Phi(x) / Q(x))` and its derivative `h = density / (Phi Q)`; the square is convex where `x / h`
+/// rises, that is where `x (density / Q - density / Phi) <= 1 + x^2`. And `density / Q <= (x + sqrt(x^2 + 4)) / 2` (Birnbaum
+/// 1942), where `x sqrt(x^2 + 4) <= x^2 + 2`.
 ///
 /// # Errors
 /// Names `epsilon` unless it is above 0 and at most 500.

@@ -49,8 +49,8 @@ impl Additive {
     /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than
     /// `spend`.
     ///
-    /// Gaussian: `rho = L2^2 / 2 sigma^2`, in zCDP and in mu. Laplace: pure `epsilon = L1 / b`, of which mu follows, and in
-    /// zCDP `L1 / Linf` times the cost of a cell that moves by `Linf`. The cost of a cell is convex in its move, and 0
+    /// Gaussian: `rho = L2^2 / 2 sigma^2`, in zCDP and in mu. Laplace: pure `epsilon = L1 / b`, and in both of these `L1 /
+    /// Linf` times the cost of a cell that moves by `Linf`. The cost of a cell is convex in its move, and 0
     /// without one, so that of a smaller move is at most a proportionate part.
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
@@ -79,9 +79,15 @@ impl Additive {
                 Ok(Additive(Priced::Rounded(price, noise::RoundedGaussian::new(law.variance())?)))
             }
             (Family::Laplace, Spend::Mu(rho)) => {
-                let epsilon = gdp::epsilon_within(gdp::mu_within_rho(rho))?;
-                let epsilon = BudgetUnits::at_most_float("rho", epsilon)?;
-                Additive::within(family, Spend::Pure(epsilon), moved)
+                // Of a smaller move a proportionate part of the square of mu, too: it is convex in epsilon.
+                let cell = a_cell(rho, (moved.l1(), moved.linf()));
+                let mu = gdp::mu_within_rho(BudgetUnits::at_most_float("rho", cell)?);
+                let price = accounting::DiscreteLaplaceCost::for_epsilon(
+                    gdp::epsilon_within(mu)?,
+                    most(moved.linf())?,
+                )?;
+                let law = noise::DiscreteLaplace::new(price.scale())?;
+                Ok(Additive(Priced::Laplace(price, law)))
             }
             (Family::Laplace, Spend::Pure(epsilon)) => {
                 let price =

@@ -191,9 +191,6 @@ impl Cut {
         let factor = match amount {
             PrivacyCost::Pure { .. } => self.epsilon,
             _ if is_gaussian => self.gaussian,
-            // Other noise has the mu of its epsilon: of a part that moves farther nothing is said but that it is a
-            // group of two, whose mu is twice as large.
-            PrivacyCost::Gaussian { .. } if self.rho > ONE => 4 * ONE,
             _ => self.rho,
         };
         (factor, ONE)
@@ -322,8 +319,8 @@ mod cut_tests {
         assert_eq!(cut.price(&pure(100), false).unwrap(), Some(pure(200)));
     }
 
-    // A part that moves another key for each is twice as much Gaussian noise, and another epsilon altogether: of mu,
-    // a group of two. A part that moves no farther is the whole.
+    // A part that moves another key for each is twice as many cells, whose squares of mu add up; one that moves a number
+    // farther is a group of two, whose mu is twice as large. A part that moves no farther is the whole.
     #[test]
     fn a_part_in_mu_costs_its_squares_or_a_group_of_two() {
         let mu = |bits| PrivacyCost::Gaussian {
@@ -332,7 +329,9 @@ mod cut_tests {
         };
         let cut = Cut::of_numbers(&Bound::keys(1).checked().unwrap(), None, 8, 8);
         assert_eq!(cut.price(&mu(100), true).unwrap(), Some(mu(200)));
-        assert_eq!(cut.price(&mu(100), false).unwrap(), Some(mu(400)));
+        assert_eq!(cut.price(&mu(100), false).unwrap(), Some(mu(200)));
+        let farther = Cut::of_numbers(&Bound::keys(1).checked().unwrap(), None, 8, 9);
+        assert_eq!(farther.price(&mu(100), false).unwrap(), Some(mu(400)));
         let same = Cut::of_numbers(&Bound::keys(1).checked().unwrap(), Some(1), 8, 8);
         assert_eq!(same.price(&mu(100), false).unwrap(), Some(mu(100)));
         assert_eq!(

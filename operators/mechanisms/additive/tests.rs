@@ -182,13 +182,16 @@ fn noise_that_is_paid_in_mu_is_rounded_and_of_the_same_sigma() {
     assert_eq!(source.requests()[0].law, "gaussian");
 }
 
-// By hand: epsilon .5 is mu = .62389, so 3 cells of 10 need b = 30 / .5. Refutes mu taken for epsilon.
+// By hand: epsilon .5 is mu = .62389, and three cells of it mu = .62389 sqrt 3: so each cell of 10 needs b = 10 / .5.
+// Refutes mu taken for epsilon, and cells that have all of it each.
 #[test]
 fn laplace_noise_that_is_paid_in_mu_has_the_epsilon_of_it() {
-    let spend = PrivacyCost::gaussian(0.623_892_592_098_508_2).and_then(|amount| Spend::of(&amount)).unwrap();
-    let noise = Additive::within(Family::Laplace, spend, &moved(3, 10)).unwrap();
-    assert!((noise.scale() / 60.0 - 1.0).abs() < 1e-7, "{}", noise.scale());
-    let back = PrivacyCost::pure(30.0 / noise.scale()).unwrap();
-    let back = back.in_currency_of(&PrivacyCost::gaussian(1.0).unwrap()).unwrap();
-    assert!(back.rho_and_delta().unwrap().0.to_float_up() <= spend.units().to_float_up() * (1.0 + 1e-9));
+    let spend = |mu: f64| PrivacyCost::gaussian(mu).and_then(|amount| Spend::of(&amount)).unwrap();
+    let (one, three) = (0.623_892_592_098_508_2, 0.623_892_592_098_508_2 * 3f64.sqrt());
+    for (mu, keys) in [(one, 1), (three, 3)] {
+        let noise = Additive::within(Family::Laplace, spend(mu), &moved(keys, 10)).unwrap();
+        assert!((noise.scale() / 20.0 - 1.0).abs() < 1e-7, "{}", noise.scale());
+        let cell = gdp::mu_of_pure(10.0 / noise.scale()).unwrap();
+        assert!(cell * (keys as f64).sqrt() <= mu * (1.0 + 1e-12));
+    }
 }
