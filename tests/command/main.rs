@@ -17,6 +17,7 @@ mod kit;
 mod ledger;
 mod paths;
 mod price;
+mod proofs;
 mod reference;
 mod reports;
 mod running;
