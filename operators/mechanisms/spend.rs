@@ -138,20 +138,24 @@ impl Cut {
         let length = ratio(same, most).clamp(ONE.into(), (2 * ONE).into()) as u64;
         // `(same / most)^2`, each rounded up.
         let square = (length * length).div_ceil(ONE);
-        let keys = limits.keys();
-        // Two sets of `keys` keys each are of no more than twice as many, and of no more than there are.
-        let both = listed.map_or(2 * keys, |listed| (listed as u64).clamp(keys, 2 * keys));
-        // Of those, `2 keys - both` are in both sets.
-        let moved = |factor: u64| {
-            let apart = 2 * u128::from(both - keys) * u128::from(ONE);
-            let all = u128::from(2 * keys - both) * u128::from(factor) + apart;
-            // At most twice the factor of one key.
-            (all.div_ceil(keys.into()) as u64).max(factor)
-        };
+        let moved = |factor: u64| Cut::of_keys(limits, listed, factor);
         // Of other laws nothing is said but for a number that moves no farther, and for one that moves by two
         // steps.
         let rho = if length > ONE { 4 * ONE } else { moved(ONE) };
         Cut { epsilon: moved(length), gaussian: moved(square), rho }.of(limits)
+    }
+
+    /// Returns the factor of all keys of a person, where a key that stays has this one, and keys that leave and come
+    /// have that of a whole person each.
+    fn of_keys(limits: &ContributionBound, listed: Option<usize>, factor: u64) -> u64 {
+        let keys = limits.keys();
+        // Two sets of `keys` keys each are of no more than twice as many, and of no more than there are.
+        let both = listed.map_or(2 * keys, |listed| (listed as u64).clamp(keys, 2 * keys));
+        // Of those, `2 keys - both` are in both sets.
+        let apart = 2 * u128::from(both - keys) * u128::from(ONE);
+        let all = u128::from(2 * keys - both) * u128::from(factor) + apart;
+        // At most twice the factor of one key.
+        (all.div_ceil(keys.into()) as u64).max(factor)
     }
 
     /// Sums of such numbers over sets of keys. A part may move all of them from one set to another: no farther than the
@@ -167,10 +171,11 @@ impl Cut {
     /// records in a key may give way to others of the opposite sign, which moves the sum by twice as much and
     /// the count not at all.
     pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
-        let Cut { epsilon, gaussian, .. } = Cut::of_numbers(limits, listed, 1, 1);
         // One more: the split of a price rounds by less than a 4,096th of it.
         let summing = |factor: u64| (factor * ONE * u64::from(100 - counting.min(100))).div_ceil(100) + 1;
-        Cut { epsilon: epsilon.max(summing(2)), gaussian: gaussian.max(summing(4)), rho: 4 * ONE }.of(limits)
+        // A key that stays may lose its records too, or exchange them.
+        let moved = |factor: u64| Cut::of_keys(limits, listed, summing(factor).max(ONE));
+        Cut { epsilon: moved(2), gaussian: moved(4), rho: 4 * ONE }.of(limits)
     }
 
     /// Numbers that share a price and are in the same keys: their part costs no more than if each had the larger factor.
@@ -276,6 +281,33 @@ mod cut_tests {
             }
             assert_eq!(gaussian(keys, None, 8, 8), 2 * ONE);
             assert_eq!(gaussian(keys, Some(1), 8, 8), ONE, "nothing else can be kept");
+        }
+    }
+
+    // Refutes the larger of two prices, of which one is for keys that stay and the other for keys that leave and come: a
+    // person may have keys of both kinds.
+    #[test]
+    fn a_part_of_a_mean_exchanges_records_in_some_keys_and_leaves_others() {
+        for keys in 1..6 {
+            for listed in keys..15 {
+                for counting in [1, 30, 50, 60, 75, 99] {
+                    let limits = Bound::keys(keys).checked().unwrap();
+                    let cut = Cut::of_means(&limits, Some(listed as usize), counting);
+                    let shared = (0..=keys).filter(|shared| 2 * keys - shared <= listed.max(keys));
+                    // In hundredths of the price of a key.
+                    let least = |factor: u64| {
+                        let stays = (factor * u64::from(100 - counting)).max(100);
+                        let all = shared.clone().map(|shared| shared * stays + 2 * (keys - shared) * 100);
+                        (all.max().unwrap() * ONE).div_ceil(100 * keys)
+                    };
+                    for (found, least) in [(cut.gaussian, least(4)), (cut.epsilon, least(2))] {
+                        assert!(
+                            found >= least && found <= least + 4,
+                            "{keys} of {listed}, {counting}: {found}, {least}"
+                        );
+                    }
+                }
+            }
         }
     }
 
