@@ -70,10 +70,9 @@ use crate::invalid::{Invalid, InvalidKind};
 /// with `a = 1 / (1 + e^epsilon)`. The Gaussian's curve `G` is convex and goes through (0, 1) and (1, 0), and
 /// through (a, a) for this mu: the chords lie above it, so the polygon does.
 ///
-/// The square of mu is convex in epsilon, so that a part of an epsilon costs no more than that part of its square. With
-/// `x = mu / 2`, epsilon is `ln(Phi(x) / Q(x))` and its derivative `h = density / (Phi Q)`; the square is convex where `x / h`
-/// rises, that is where `x (density / Q - density / Phi) <= 1 + x^2`. And `density / Q <= (x + sqrt(x^2 + 4)) / 2` (Birnbaum
-/// 1942), where `x sqrt(x^2 + 4) <= x^2 + 2`.
+/// The square of mu is convex in epsilon, so that a part of an epsilon costs no more than that part of its square:
+/// with `x = mu / 2`, epsilon is `ln(Phi(x) / Q(x))`, and the square's derivative by it `8 x Phi(x) Q(x) /
+/// density(x)`, of which `x Q(x) / density(x)` and `Phi(x)` both grow.
 ///
 /// # Errors
 /// Names `epsilon` unless it is above 0 and at most 500.

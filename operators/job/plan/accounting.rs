@@ -55,11 +55,16 @@ fn least(job: &Job) -> Option<f64> {
 const WORTH: f64 = 1.01;
 
 /// Returns the proposal of the other accounting, where it has less noise on the whole: by the geometric mean over the
-/// releases.
+/// releases and the bundles of answers.
 pub(super) fn proposal(job: &Job, compared: &[Option<ComparedNoise>]) -> Option<String> {
     let known: Vec<&ComparedNoise> = compared.iter().flatten().collect();
     let other = known.first()?.other;
-    let mean = known.iter().map(|noise| noise.times.ln()).sum::<f64>() / known.len() as f64;
+    let (_, other_job) = job.in_the_other_accounting()?;
+    let (own, others) = (job.ask_prices(job.horizon()).ok()?, other_job.ask_prices(job.horizon()).ok()?);
+    // Bounded noise is as the inverse of its epsilon.
+    let asks = own.iter().zip(&others).map(|(own, other)| other.epsilon / own.epsilon);
+    let times: Vec<f64> = known.iter().map(|noise| noise.times).chain(asks).collect();
+    let mean = times.iter().map(|times| times.ln()).sum::<f64>() / times.len() as f64;
     (mean.exp() > WORTH).then(|| {
         let name = job.account().name();
         format!(

@@ -32,7 +32,7 @@ pub(super) fn stated(
 
 /// Returns the accounting of the budget account: the stated one, or else Gaussian where the budget is an epsilon
 /// and a delta and each release has a price in it, so that an edit of the noise does not change it. Answers to
-/// questions alone cost less in zCDP.
+/// questions cost less in zCDP.
 fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting> {
     let obstacle = obstacle(&tables.privacy.budget, tables.releases);
     match (tables.privacy.accounting, obstacle) {
@@ -43,7 +43,7 @@ fn accounting(place: &ConfigNode<'_>, tables: &Tables<'_>) -> Option<Accounting>
             place.descendant(&["accounting"]).conflict(found, remedy)
         }
         (Some(stated), _) => Some(stated),
-        (None, None) if !tables.releases.is_empty() => Some(Accounting::Gaussian),
+        (None, None) if tables.asks.is_empty() => Some(Accounting::Gaussian),
         (None, _) => Some(Accounting::Zcdp),
     }
 }

@@ -81,7 +81,7 @@ pub(super) const PRIVACY: &[JobField] = &[
         .costs("A budget that holds below an order alone promises less."),
     words("privacy.accounting", &["gaussian", "zcdp"])
         .without(
-            "`gaussian` for releases of an epsilon with a delta, without omega and stable means; else `zcdp`",
+            "`gaussian` for an epsilon with a delta, without omega, stable means and questions; else `zcdp`",
         )
         .example("accounting = \"zcdp\"")
         .means(
