@@ -144,6 +144,7 @@ impl PrivacyCost {
 
     /// Returns a cost of this rho and delta, of every order, in the same one of the two currencies that have
     /// both; in zCDP for any other.
+    #[cfg(feature = "cli")]
     pub(crate) fn alike(&self, rho: BudgetUnits, delta: BudgetUnits) -> PrivacyCost {
         match self {
             PrivacyCost::Gaussian { .. } => PrivacyCost::Gaussian { rho, delta },

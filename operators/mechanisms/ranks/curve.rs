@@ -15,10 +15,10 @@ use crate::invalid::{Invalid, InvalidKind};
 /// ```
 /// use discreet::mechanisms::{Quantile, QuantileCurve};
 ///
-/// // As many baskets are below 12 as above, and a tenth is above 50.
-/// let curve = QuantileCurve::new([(Quantile::of(1, 2)?, 12.0), (Quantile::of(9, 10)?, 50.0)])?;
-/// assert_eq!(curve.value(0.7), Some(31.0));
-/// assert_eq!(curve.at_most(31.0), Some(0.7));
+/// // As many baskets are below 12 as above, and a quarter is above 50.
+/// let curve = QuantileCurve::new([(Quantile::of(1, 2)?, 12.0), (Quantile::of(3, 4)?, 50.0)])?;
+/// assert_eq!(curve.value(0.625), Some(31.0));
+/// assert_eq!(curve.at_most(31.0), Some(0.625));
 /// // Nothing is known beyond the last.
 /// assert_eq!((curve.value(0.95), curve.at_most(80.0)), (None, None));
 /// # Ok::<(), discreet::Invalid>(())
