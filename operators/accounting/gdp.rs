@@ -100,8 +100,8 @@ pub fn mu_of_pure(epsilon: f64) -> Result<f64, Invalid> {
 /// `-e^-t`, so it lies above the polygon of these two slopes, whose corner is `a = (e^t - 1) / (e^eta - 1)`, `b =
 /// (e^-t - k) / (1 - k)` with `k = e^-eta`. For all `t` together the corners lie on the hyperbola `(a (1-k) + k)
 /// (b (1-k) + k) = k`, call it `f`, and all polygons lie above the Gaussian's curve `G` if their corners do, for
-/// `G` is convex. So `f >= G` is to be shown, where mu is chosen
-/// so that both go through the same point `(c, c)` of the diagonal.
+/// `G` is convex. So `f >= G` is to be shown, where mu is chosen so that both go through the same point `(c, c)` of
+/// the diagonal.
 ///
 /// Both are symmetric about the diagonal and touch there. Let `v = ln(a (1-k) + k)` and `u =
 /// PhiInverse(1-a)`. Then `ln(-f') = -eta - 2v` is linear in `v`, and `ln(-G') = mu u - mu^2 / 2`. Now `du/dv
@@ -164,7 +164,8 @@ pub(crate) fn mu_within_rho(rho: BudgetUnits) -> f64 {
 }
 
 /// The part of delta, in tenths, that is for discovered keys and answers to questions unless said. The rest
-/// makes mu: at (1, 1e-6) noise is 1.7% more than with all of it, and thresholds are 2% lower than with a tenth.
+/// makes mu: at (1, 1e-6) noise is 1.7% more than with all of it, and thresholds of
+/// `config/quickstart.toml` are 1.7% lower than with a tenth.
 const USUAL: u128 = 3;
 
 /// The limit that epsilon and delta come to for a [filter](self#the-filter), rounded down: `mu^2 / 2`, beside

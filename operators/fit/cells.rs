@@ -1,4 +1,4 @@
-//! What a fit reads of a released line: its series, its window, and the variance of its noise.
+//! The parts of a released line that a fit reads: its series, its window, and the variance of its noise.
 
 use super::{Fit, Measurement};
 use crate::accounting::GaussianCost;

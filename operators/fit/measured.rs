@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Fit, Measurement};
 use crate::mechanisms::release_line::CellLine;
 
-/// What became of the lines of a release.
+/// The outcome of a fit for the lines of a release.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitSummary {
     /// The name of the release.

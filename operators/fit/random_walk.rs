@@ -6,7 +6,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// A number that moves from window to window by a normal step of a stated standard deviation, as far as its released values
 /// say where it is.
 ///
-/// How much of a new value counts follows from that deviation and from the variances of the noise: numbers that are public, or
+/// The weight of a new value follows from that deviation and from the variances of the noise: numbers that are public, or
 /// released.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomWalk {

@@ -7,7 +7,7 @@
 //!
 //! # The price of the windows of one person
 //!
-//! Where a person counts in at most `n` windows, a release of `N` windows costs `min(n, N)` times a window,
+//! A release of `N` windows, in `n` of which a person counts at most, costs `min(n, N)` times a window,
 //! whether its windows overlap or not. It is enough: a person is admitted to the first `n` windows that keep
 //! something of the person, by the person's own records alone, so no other window changes with the person and
 //! nobody else is admitted to other ones. And it is what one person comes to: who has a record in each step

@@ -243,7 +243,7 @@ fn a_key_has_less_noise_once_it_is_public() {
     }
 }
 
-/// What keys needed and what their numbers had before: a part for finding them in every window, public or not, of 30%.
+/// The people that keys needed and the noise of their numbers before: a part for finding them in every window, public or not, of 30%.
 fn former(rho: f64, keys: u64, per_key: u64, delta: f64) -> (i64, f64) {
     let people = Sensitivity::each(&Bound::keys(keys).checked().unwrap(), 1).unwrap();
     let spend = |rho| Spend::Rho(BudgetUnits::at_least_float("rho", rho).unwrap());

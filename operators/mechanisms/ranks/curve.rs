@@ -9,7 +9,7 @@ use crate::invalid::{Invalid, InvalidKind};
 /// the range of their answers nor their order, whatever noise they have: answers of several releases, which may be out of
 /// order, are put in order first, and none of them then errs more than the one that errs most did.
 ///
-/// What it says between two quantiles is a guess that values are spread evenly there; that the fraction below an answer
+/// A reading between two quantiles is a guess that values are spread evenly there; that the fraction below an answer
 /// lies between those of its neighbours is not: it may be off by as many ranks as these may be.
 ///
 /// ```
