@@ -380,7 +380,7 @@ impl<'j> StatedRelease<'j> {
         if self.job.privacy.privacy_unit == Protected::Record {
             return "One record counts once in each window that holds it.".to_owned();
         }
-        let BoundSpec { keys, per_key, windows, entries } = self.release.bound;
+        let BoundSpec { keys, per_key, windows, entries, weight } = self.release.bound;
         let statistic = self.release.statistic.as_statistic();
         let each = if statistic.is_keyed() { " of each key" } else { "" };
         let mut parts = Vec::new();
@@ -399,10 +399,16 @@ impl<'j> StatedRelease<'j> {
         parts.extend(one.filter(|_| !parts.is_empty()).map(|one| format!("{one}{each}")));
         parts.extend(windows.map(|windows| format!("{}, ever", counted(windows.into(), "window"))));
         let of = if self.release.running.is_some() { "all windows together" } else { "a window" };
+        let in_part = match weight {
+            Some(1) => " Of somebody with more than one of them, each counts in part.".to_owned(),
+            Some(weight) => format!(" Of somebody with more than {weight} of them, each counts in part."),
+            None => String::new(),
+        };
         match (parts.is_empty(), one) {
+            (true, None) if weight.is_some() => format!("One person counts in all keys of {of}.{in_part}"),
             (true, None) => format!("One person counts once in {of}."),
             (true, Some(one)) => format!("One person counts with {one} in {of}."),
-            (false, _) => format!("Of one person count at most, in {of}: {}.", parts.join("; ")),
+            (false, _) => format!("Of one person count at most, in {of}: {}.{in_part}", parts.join("; ")),
         }
     }
 }

@@ -114,6 +114,6 @@ pub use sources::{Progress, ReceiverSigns, RecordCounts, Survey, SyntheticLog, S
 pub use template::{JobTemplate, LogKind};
 pub use tune::{
     EditedJob, EstimateError, LogEstimate, RangeAdvice, StatedKeys, SweptBound, SweptWindow,
-    TUNING_CRITERION, TunedChoice, TunedRelease, Tuning, TuningScope,
+    TUNING_CRITERION, TunedChoice, TunedRelease, Tuning, TuningScope, WeightAdvice,
 };
 pub use unfit::UnfitJob;

@@ -438,7 +438,8 @@ pub(super) fn over_bound<K: Key>(
     spend: Spend,
 ) -> Option<f64> {
     let listed = keys.listed()?.len() as f64;
-    let cells = (moved.l0() as f64).min(listed);
+    // Of people who count in part, as many cells as whole shares come to.
+    let cells = (moved.l2_squared() as f64 / (moved.linf() as f64).powi(2)).min(listed);
     let chi = match spend {
         Spend::Pure(epsilon) => chi_of_epsilon(epsilon.to_float_up()),
         // The divergence of order 2 of Gaussians that are mu apart is the square of mu, too.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounting::{Adjacency, PrivacyUnit, Relation};
 use crate::invalid::{Invalid, InvalidKind};
+use crate::mechanisms::weight::{self, Norm, Weight};
 
 /// The largest number that a bound may state: far above any use, and small enough that products of three fit
 /// 128 bits.
@@ -27,12 +28,13 @@ pub struct Bound {
     keys: u64,
     per_key: u64,
     windows: Option<u64>,
+    weight: Option<(u64, Norm)>,
 }
 
 impl Bound {
     /// At most `keys` keys a person in one window, and one record in each.
     pub const fn keys(keys: u64) -> Bound {
-        Bound { keys, per_key: 1, windows: None }
+        Bound { keys, per_key: 1, windows: None, weight: None }
     }
 
     /// At most `records` records a person in each key that is kept.
@@ -46,17 +48,34 @@ impl Bound {
         Bound { windows: Some(windows), ..self }
     }
 
+    /// Somebody with more than `shares` whole shares in a window counts in each of their keys in part: no more than
+    /// that many come together, in this norm. Take L2 for Gaussian noise and L1 for Laplace noise; the noise is that
+    /// of `keys = shares`. Of counts, people, sums, means and histograms; see [`Weight`].
+    pub const fn weight(self, shares: u64, norm: Norm) -> Bound {
+        Bound { weight: Some((shares, norm)), ..self }
+    }
+
     /// The bound, in range.
     ///
     /// # Errors
-    /// Names `keys`, `per_key` or `windows` where it is zero or above 2^31.
+    /// Names `keys`, `per_key`, `windows` or `weight` where it is zero or above 2^31, and `weight` where it is above
+    /// `keys`.
     pub fn checked(self) -> Result<ContributionBound, Invalid> {
         let windows = self.windows.map(|windows| within("windows", windows)).transpose()?;
+        let keys = within("keys", self.keys)?;
+        let weight = self.weight.map(|(shares, norm)| match within("weight", shares)? {
+            shares if shares > keys => {
+                let remedy = "a weight of at most keys: nobody has more whole shares";
+                Err(Invalid::new("weight", InvalidKind::TooLarge, remedy))
+            }
+            shares => Ok(Weight::new(shares, norm)),
+        });
         Ok(ContributionBound {
             unit: PrivacyUnit::Person,
-            keys: within("keys", self.keys)?,
+            keys,
             per_key: within("per_key", self.per_key)?,
             windows,
+            weight: weight.transpose()?,
         })
     }
 }
@@ -77,12 +96,13 @@ pub struct ContributionBound {
     keys: u64,
     per_key: u64,
     windows: Option<u64>,
+    weight: Option<Weight>,
 }
 
 impl ContributionBound {
     /// The contribution bound of a record: it is one record, in one key, in the windows that hold its time.
     pub const RECORD: ContributionBound =
-        ContributionBound { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None };
+        ContributionBound { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None, weight: None };
 
     /// Returns the privacy unit that is bounded.
     pub fn unit(&self) -> PrivacyUnit {
@@ -109,6 +129,16 @@ impl ContributionBound {
     /// At most this number of windows of one release, where that is bounded.
     pub fn windows(&self) -> Option<u64> {
         self.windows
+    }
+
+    /// Returns the weight, where people with more than the bound count in part.
+    pub fn weight(&self) -> Option<Weight> {
+        self.weight
+    }
+
+    /// Returns the number of units of a number that a person moves by `most`: 1 unless people count in part.
+    pub(crate) fn units(&self, most: u128) -> u64 {
+        self.weight.map_or(1, |_| weight::units(most))
     }
 }
 
@@ -166,12 +196,12 @@ impl Range {
     }
 
     /// `high - low`, which may need all 64 bits.
-    pub(super) fn width(&self) -> u64 {
+    pub(crate) fn width(&self) -> u64 {
         self.high.abs_diff(self.low)
     }
 
     /// `max(|low|, |high|)`: how far a clipped value can be from that of nobody, which is zero.
-    pub(super) fn reach(&self) -> u64 {
+    pub(crate) fn reach(&self) -> u64 {
         self.low.unsigned_abs().max(self.high.unsigned_abs())
     }
 
@@ -242,6 +272,18 @@ impl Sensitivity {
         })
     }
 
+    /// A vector of the shares of a unit, each at most `most`, in [units](ContributionBound::units): where the bound has a
+    /// weight, the proof is at the head of [`weight`](crate::mechanisms::weight).
+    pub(crate) fn of_shares(limits: &ContributionBound, most: u128) -> Result<Sensitivity, Invalid> {
+        let each = Sensitivity::each(limits, most)?;
+        let Some(weight) = limits.weight() else { return Ok(each) };
+        let times = |a: u128, b: u128| a.checked_mul(b).ok_or_else(overflow);
+        let share = times(most, limits.units(most).into())?;
+        let l1 = times(weight.sum_of_shares(limits.keys()), share)?;
+        let l2_squared = times(u128::from(weight.most()), times(share, share)?)?;
+        Ok(Sensitivity { linf: share, l1, l2_squared, ..each })
+    }
+
     /// The vector of sums over disjoint sets of cells, of which a unit changes at most `cells`, and which at worst hold these
     /// numbers of the cells that it changes by `linf` each, in descending order.
     pub(super) fn gathered(self, cells: u128, filled: &[u128]) -> Result<Sensitivity, Invalid> {
@@ -266,6 +308,13 @@ impl Sensitivity {
             l1: plus(self.l1, other.l1)?,
             l2_squared: plus(self.l2_squared, other.l2_squared)?,
         })
+    }
+
+    /// A vector of twice the numbers.
+    pub(super) fn twice(self) -> Result<Sensitivity, Invalid> {
+        let times = |value: u128, factor: u128| value.checked_mul(factor).ok_or_else(overflow);
+        let (linf, l1) = (times(self.linf, 2)?, times(self.l1, 2)?);
+        Ok(Sensitivity { linf, l1, l2_squared: times(self.l2_squared, 4)?, ..self })
     }
 
     /// So many such vectors laid end to end, where a unit that is in one is in all.

@@ -29,11 +29,11 @@ pub struct ExactCell {
 #[non_exhaustive]
 pub enum ExactValue {
     /// A count, a number of people, or a sum. Of a total over windows: the part that this window adds; of people over the
-    /// last windows, their number.
+    /// last windows, their number. Under a [weight](super::Weight), in units.
     Number(i128),
     /// A mean: the sum of the clipped values, and their number.
     Mean {
-        /// The sum.
+        /// The sum; under a weight, not of values but of both, in units.
         sum: i128,
         /// The number of values.
         records: u64,
@@ -63,7 +63,7 @@ impl<K: Key> ExactStatistic for Total<K> {
     type Total = Cell;
 
     fn exact(&self, cell: Cell) -> ExactCell {
-        let value = self.measure().value(&cell);
+        let value = self.number(&cell);
         ExactCell {
             people: cell.people,
             value: ExactValue::Number(value),

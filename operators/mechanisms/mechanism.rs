@@ -221,9 +221,13 @@ fn limits(form: Canonical, limits: &ContributionBound) -> Canonical {
         .text(&limits.unit().to_string())
         .bytes(&limits.keys().to_be_bytes())
         .bytes(&limits.per_key().to_be_bytes());
-    match limits.windows() {
+    let form = match limits.windows() {
         None => form.text("all windows"),
         Some(windows) => form.text("windows").bytes(&windows.to_be_bytes()),
+    };
+    match limits.weight() {
+        None => form,
+        Some(weight) => form.text("weight").text(weight.norm().name()).bytes(&weight.most().to_be_bytes()),
     }
 }
 

@@ -122,6 +122,7 @@ mod statistic;
 mod tests;
 mod variance;
 mod vectors;
+mod weight;
 
 pub use additive::Family;
 #[cfg(feature = "cli")]
@@ -165,3 +166,4 @@ pub use vectors::{
     FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,
     VectorRows, Vectors,
 };
+pub use weight::{Norm, Weight};

@@ -17,6 +17,7 @@ use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
 use super::statistic::{Cell, Cells, Summary};
 use super::statistic::{KeyedStatistic, Mean, MeasureKind, Total};
+use super::weight;
 use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::Invalid;
@@ -351,13 +352,22 @@ pub struct Totals {
     measure: MeasureKind,
     number: &'static str,
     column: NoisedColumn,
+    /// True if people with more than the bound count in part, in this number of units.
+    in_part: bool,
+    units: u64,
 }
 
 pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result<NoisyTotals<K>, Invalid> {
     settled(asked, &total.stated(), |NumbersOf { spend, shared, level, .. }| {
         let noise = Additive::within(asked.family, spend, &level.moved(total.key_sensitivity())?)?;
         let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
-        Ok(Totals { measure: total.measure(), number: total.measures(), column })
+        Ok(Totals {
+            measure: total.measure(),
+            number: total.measures(),
+            column,
+            in_part: total.weighs(),
+            units: total.units(),
+        })
     })
 }
 
@@ -369,11 +379,12 @@ impl NumberForm for Totals {
 
 impl Numbers for Totals {
     fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
-        vec![self.column.noised(self.number).with_point(point)]
+        let noised = self.column.noised(self.number).with_point(point);
+        vec![Noised { scale: noised.scale / self.units as f64, ..noised }]
     }
 
     fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
-        vec![point.float(self.column.reach())]
+        vec![point.float(self.column.reach() / self.units as f64)]
     }
 
     fn people(&self) -> Option<&Additive> {
@@ -386,7 +397,12 @@ impl Numbers for Totals {
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
-        self.column.estimates(rows, |cell| self.measure.value(cell), threshold, noise)
+        let value = |cell: &Cell| self.measure.value(cell, self.in_part);
+        let estimates = self.column.estimates(rows, value, threshold, noise);
+        if self.units == 1 {
+            return estimates;
+        }
+        estimates.into_iter().map(|estimate| weight::whole(estimate, self.units)).collect()
     }
 }
 
@@ -408,6 +424,8 @@ pub struct Means {
     over_bound: Option<f64>,
     counts: NoisedColumn,
     sums: NoisedColumn,
+    /// The numbers of units of the sum and of the count: 1 unless people count in part.
+    units: [u64; 2],
 }
 
 pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
@@ -424,17 +442,25 @@ pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<No
             over_bound: over.filter(|_| level.is_only()),
             counts: NoisedColumn::new(counts, shared, each)?,
             sums: NoisedColumn::new(sums, false, each)?,
+            units: mean.units(),
         })
     })
 }
 
 /// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a
-/// count.
-pub(super) fn divided(range: &Range, sum: &Estimate<i128>, count: &Estimate<i128>) -> Estimate<f64> {
-    let (low, high) = (range.low() as f64, range.high() as f64);
+/// count; in these numbers of units.
+pub(super) fn divided(
+    range: &Range,
+    sum: &Estimate<i128>,
+    count: &Estimate<i128>,
+    units: [u64; 2],
+) -> Estimate<f64> {
+    let (low, high, [of_sum, of_count]) =
+        (range.low() as f64, range.high() as f64, units.map(|units| units as f64));
     let shifted = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
-    let over = quotient(sum.map(|sum| sum as f64 / 2.0), count.map(|count| count as f64));
-    if count.high < 1 {
+    let count = count.map(|count| count as f64 / of_count);
+    let over = quotient(sum.map(|sum| sum as f64 / of_sum / 2.0), count);
+    if count.high < 1.0 {
         // Nothing is known where there may well be nobody.
         return Estimate::between(low, shifted(over.value), high);
     }
@@ -463,15 +489,18 @@ impl Numbers for Means {
 
     fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
         let sum = self.sums.noised("sum").with_point(point);
+        let (records, [of_sum, of_count]) =
+            (self.counts.noised("records"), self.units.map(|units| units as f64));
         vec![
-            Noised { scale: sum.scale / 2.0, over_bound: self.over_bound, ..sum },
-            self.counts.noised("records"),
+            Noised { scale: sum.scale / of_sum / 2.0, over_bound: self.over_bound, ..sum },
+            Noised { scale: records.scale / of_count, ..records },
         ]
     }
 
     /// The sum is in half units.
     fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
-        vec![point.float(self.sums.reach() / 2.0), self.counts.reach()]
+        let [of_sum, of_count] = self.units.map(|units| units as f64);
+        vec![point.float(self.sums.reach() / of_sum / 2.0), self.counts.reach() / of_count]
     }
 
     fn people(&self) -> Option<&Additive> {
@@ -486,7 +515,7 @@ impl Numbers for Means {
     ) -> Vec<Estimate<f64>> {
         let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
         let sums = self.sums.estimates(rows, |cell| cell.sum, None, noise);
-        sums.iter().zip(&counts).map(|(sum, count)| divided(&self.range, sum, count)).collect()
+        sums.iter().zip(&counts).map(|(sum, count)| divided(&self.range, sum, count, self.units)).collect()
     }
 }
 

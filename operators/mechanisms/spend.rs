@@ -167,6 +167,12 @@ impl Cut {
         }
     }
 
+    /// Shares that are divided by a weight: a record more or less in one key changes the factor of all. So a part is a
+    /// replacement: where numbers have one sign, the difference of two vectors is no longer than both together.
+    pub(super) fn of_weighted(limits: &ContributionBound, has_one_sign: bool) -> Cut {
+        Cut::of_parents(limits, has_one_sign)
+    }
+
     /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's
     /// records in a key may give way to others of the opposite sign, which moves the sum by twice as much and
     /// the count not at all.

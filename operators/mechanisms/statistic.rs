@@ -13,6 +13,7 @@ use super::keys::{Key, Keys};
 use super::pair_sums::PairSums;
 use super::rollup::Families;
 use super::spend::Cut;
+use super::weight::{self, has_one_sign};
 use crate::accounting::PrivacyUnit;
 use crate::canonical::Digest;
 use crate::invalid::{Invalid, InvalidKind};
@@ -39,6 +40,7 @@ pub struct Total<K> {
     joint: Sensitivity,
     families: Option<Families>,
     point: DecimalPoint,
+    units: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +51,11 @@ pub(super) enum MeasureKind {
 }
 
 impl MeasureKind {
-    /// The number that is released.
-    pub(super) fn value(self, cell: &Cell) -> i128 {
+    /// The number that is released, in its units. People who count in part are beside the whole ones, by whom keys are
+    /// found.
+    pub(super) fn value(self, cell: &Cell, in_part: bool) -> i128 {
         match self {
+            MeasureKind::People if in_part => cell.records.into(),
             MeasureKind::Records => cell.records.into(),
             MeasureKind::People => cell.people.into(),
             MeasureKind::Sum(_) => cell.sum,
@@ -85,7 +89,7 @@ impl<K: Key> KeyedStatistic<'_, K> {
             PrivacyUnit::Record => true,
             PrivacyUnit::Person => self.measure == "people" && all_keys,
         };
-        !whole || self.range.is_some() || self.limits.windows().is_some()
+        !whole || self.range.is_some() || self.limits.windows().is_some() || self.limits.weight().is_some()
     }
 }
 
@@ -127,8 +131,11 @@ impl<K: Key> Total<K> {
             MeasureKind::People => 1,
             MeasureKind::Sum(range) => range.reach(),
         };
-        let each = Sensitivity::each(&limits, most.into())?;
-        Ok(Total { measure, limits, keys, each, joint: each, families: None, point: DecimalPoint::WHOLE })
+        weight::fits(&limits, most.into())?;
+        let each = Sensitivity::of_shares(&limits, most.into())?;
+        let units = limits.units(most.into());
+        let (joint, families, point) = (each, None, DecimalPoint::WHOLE);
+        Ok(Total { measure, limits, keys, each, joint, families, point, units })
     }
 
     /// Releases the total of each [parent](Key::parent) of its keys too, behind them: the sum of the numbers of its keys, of those
@@ -145,6 +152,7 @@ impl<K: Key> Total<K> {
             let remedy = "another release, by the parents: a person may have several keys of a parent";
             return Err(Invalid::new("rollup", InvalidKind::Mixed, remedy));
         }
+        no_weight(&self.limits)?;
         let families = Families::of(&self.keys)?;
         let joint = families.beside(self.each, &[self.each])?;
         Ok(Total { joint, families: Some(families), ..self })
@@ -170,9 +178,41 @@ impl<K: Key> Total<K> {
         Cell { people: 1, records: records.min(self.limits.per_key()), sum }
     }
 
+    /// Multiplies the shares of a person by their factor, in [units](Total::units), where the bound has a
+    /// [weight](ContributionBound::weight).
+    pub(crate) fn weigh(&self, shares: &mut [Cell]) {
+        let Some(weight) = self.limits.weight() else { return };
+        if self.measure == MeasureKind::People {
+            shares.iter_mut().for_each(|share| share.records = share.people);
+        }
+        let number = |share: &Cell| self.number(share).unsigned_abs();
+        // A share was clamped to this.
+        let whole = self.each.linf() / u128::from(self.units);
+        let factor = weight.factor(whole, shares.iter().map(number));
+        for share in shares {
+            share.records = factor.of(share.records.into(), self.units) as u64;
+            share.sum = factor.of(share.sum, self.units);
+        }
+    }
+
+    /// Returns true if people with more than the bound count in part.
+    pub(crate) fn weighs(&self) -> bool {
+        self.limits.weight().is_some()
+    }
+
     /// The only keys that it is released for, where they are public.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
         self.keys.listed()
+    }
+
+    /// Returns the number that is released, in [units](Total::units).
+    pub(super) fn number(&self, cell: &Cell) -> i128 {
+        self.measure.value(cell, self.weighs())
+    }
+
+    /// Returns the number of units of the number that is released: 1 unless people count in part.
+    pub(crate) fn units(&self) -> u64 {
+        self.units
     }
 
     pub(super) fn measure(&self) -> MeasureKind {
@@ -181,8 +221,9 @@ impl<K: Key> Total<K> {
 
     pub(super) fn stated(&self) -> KeyedStatistic<'_, K> {
         let (measure, range, counts_people) = match self.measure {
-            MeasureKind::Records => ("records", None, self.limits.per_key() == 1),
-            MeasureKind::People => ("people", None, true),
+            MeasureKind::Records => ("records", None, self.limits.per_key() == 1 && !self.weighs()),
+            // Of people who count in part it is not how many there are.
+            MeasureKind::People => ("people", None, !self.weighs()),
             MeasureKind::Sum(range) => ("sum", Some(range), false),
         };
         // Only a sum is of values.
@@ -209,6 +250,13 @@ impl<K: Key> Total<K> {
             MeasureKind::Sum(range) => range.reach().max(range.width()).into(),
         };
         let most = self.each.linf();
+        if self.weighs() {
+            let one_sign = match self.measure {
+                MeasureKind::Records | MeasureKind::People => true,
+                MeasureKind::Sum(range) => has_one_sign(&range),
+            };
+            return Cut::of_weighted(&self.limits, one_sign);
+        }
         let cut = Cut::of_numbers(&self.limits, listed, most, same);
         match self.families {
             None => cut,
@@ -266,9 +314,10 @@ impl<K: Key> Mean<K> {
     /// Names `bound` where the sensitivity leaves 128 bits.
     pub fn new(range: Range, limits: ContributionBound, keys: Keys<K>) -> Result<Mean<K>, Invalid> {
         let records = u128::from(limits.per_key());
-        let sum = Sensitivity::each(&limits, records * u128::from(range.width()))?;
-        let joint = sum.beside(Sensitivity::each(&limits, 2 * records)?)?;
-        let count = Sensitivity::each(&limits, records)?;
+        let sum = Sensitivity::of_shares(&limits, records * u128::from(range.width()))?;
+        let count = Sensitivity::of_shares(&limits, records)?;
+        weight::fits(&limits, records)?;
+        let joint = sum.beside(count.twice()?)?;
         Ok(Mean { range, limits, keys, sum, count, joint, families: None, point: DecimalPoint::WHOLE })
     }
 
@@ -277,6 +326,7 @@ impl<K: Key> Mean<K> {
     /// # Errors
     /// As [`Total::rollup`].
     pub fn rollup(self) -> Result<Mean<K>, Invalid> {
+        no_weight(&self.limits)?;
         let families = Families::of(&self.keys)?;
         let counts = Sensitivity::each(&self.limits, 2 * u128::from(self.limits.per_key()))?;
         let joint = families.beside(self.joint, &[self.sum, counts])?;
@@ -303,6 +353,24 @@ impl<K: Key> Mean<K> {
         let records = records.min(self.limits.per_key());
         let most = i128::from(records) * i128::from(self.range.width());
         Cell { people: 1, records, sum: sum.clamp(-most, most) }
+    }
+
+    /// Multiplies the shares of a person by the factor of their records, in [units](Mean::units), where the bound has a
+    /// [weight](ContributionBound::weight).
+    pub(crate) fn weigh(&self, shares: &mut [Cell]) {
+        let Some(weight) = self.limits.weight() else { return };
+        let [of_sum, of_count] = self.units();
+        let records = shares.iter().map(|share| share.records.into());
+        let factor = weight.factor(self.limits.per_key().into(), records);
+        for share in shares {
+            share.records = factor.of(share.records.into(), of_count) as u64;
+            share.sum = factor.of(share.sum, of_sum);
+        }
+    }
+
+    /// Returns true if people with more than the bound count in part.
+    pub(crate) fn weighs(&self) -> bool {
+        self.limits.weight().is_some()
     }
 
     /// Returns the contribution of one person to a key: the number of these values, of which the first `per_key` count, and
@@ -333,7 +401,7 @@ impl<K: Key> Mean<K> {
             limits: &self.limits,
             keys: &self.keys,
             point: self.point,
-            counts_people: self.limits.per_key() == 1,
+            counts_people: self.limits.per_key() == 1 && !self.weighs(),
             cut: Cut::two_steps(&self.limits),
             families: self.families.as_ref(),
             also: None,
@@ -342,10 +410,16 @@ impl<K: Key> Mean<K> {
 
     /// Returns the additional cost of a part of a person, where counts have this percentage of the price.
     pub(crate) fn cut(&self, counting: u8) -> Cut {
-        if self.families.is_some() {
+        if self.families.is_some() || self.weighs() {
             return Cut::two_steps(&self.limits);
         }
         Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
+    }
+
+    /// Returns the numbers of units of a step of the sum, and of a record: 1 unless people count in part.
+    pub(crate) fn units(&self) -> [u64; 2] {
+        let records = u128::from(self.limits.per_key());
+        [records * u128::from(self.range.width()), records].map(|most| self.limits.units(most))
     }
 
     /// Returns the distance by which one unit moves the sums, in half units.
@@ -369,6 +443,18 @@ impl<K: Key> Statistic for Mean<K> {
     fn sensitivity(&self) -> Sensitivity {
         self.joint
     }
+}
+
+/// Refuses a weight beside the totals of parents.
+fn no_weight(limits: &ContributionBound) -> Result<(), Invalid> {
+    if limits.weight().is_none() {
+        return Ok(());
+    }
+    Err(Invalid::new(
+        "weight",
+        InvalidKind::Mixed,
+        "no weight beside rollup, whose parents are sums of whole shares",
+    ))
 }
 
 // What is known of a window before its noise: partial sums that travel, and the table they add up to.

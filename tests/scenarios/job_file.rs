@@ -332,8 +332,17 @@ fn release(job: &mut JobText, row: &Row) {
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
     let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };
+    let in_part = row.is("weight", &["some"]);
     let bound = [
-        ("keys", if keyed { most("8") } else { None }),
+        // Above a weight.
+        (
+            "keys",
+            match (keyed, in_part) {
+                (false, _) => None,
+                (true, false) => most("8"),
+                (true, true) => Some(if many { "8" } else { "2" }.to_owned()),
+            },
+        ),
         (
             "per_key",
             if ["people", "max", "min", "altogether"].contains(&statistic) || is_of_people {
@@ -344,6 +353,7 @@ fn release(job: &mut JobText, row: &Row) {
         ),
         ("windows", windows(row)),
         ("entries", if row.is("entries", &["some"]) { most("300") } else { None }),
+        ("weight", in_part.then(|| if many { "3" } else { "1" }.to_owned())),
     ];
     job.set("release.bound", inline(&bound));
     job.text("release.noise", row.value("noise"));

@@ -65,6 +65,8 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("windows", &["no", "some"]),
     // The entries of people over the last windows.
     ("entries", &["no", "some"]),
+    // People with more than the bound count in part.
+    ("weight", &["no", "some"]),
     ("horizon", &["stated", "no"]),
     // `slack`, `clock_hold`, `ahead`, `key`, `anchor`, all of `[limits]`, all of `[watch]` and the version of a release together, and
     // `skew` and `seed` of a synthetic source.
@@ -107,6 +109,8 @@ const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogra
 /// Statistics that may have keys; a histogram has its buckets.
 const KEYED: &[&str] =
     &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
+const UNWEIGHTED: &[&str] = &["means", "variance", "ratio", "max", "min", "altogether", "quantile"];
+
 const NO_PEOPLE: &[&str] = &[
     "count",
     "sum",
@@ -312,6 +316,15 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("entries", &["some"]), ("running", &["no", "false"])], Check("release[1].bound.entries")),
     Rule(&[("entries", &["some"]), ("over", &["no"])], Check("release[1].bound.entries")),
     Rule(&[("entries", &["some"]), ("statistic", NO_PEOPLE)], Check("release[1].bound.entries")),
+    // People of several keys in one window count in part, and nothing else does.
+    Rule(&[("weight", &["some"]), ("unit", &["record"])], Check("release[1].bound")),
+    Rule(&[("weight", &["some"]), ("statistic", UNWEIGHTED)], Check("release[1].bound.weight")),
+    Rule(&[("weight", &["some"]), ("running", RUNS)], Check("release[1].bound.weight")),
+    Rule(&[("weight", &["some"]), ("rollup", &["yes"])], Check("release[1].bound.weight")),
+    Rule(
+        &[("weight", &["some"]), ("keys", &["no"]), ("statistic", &["count", "people", "sum", "mean"])],
+        Check("release[1].bound.weight"),
+    ),
     // Questions are paid for at once, for all of the time, and bounded noise has a delta.
     Rule(&[("asked", ASKED), ("budget", &["epsilon", "rho", "rho omega"])], Check("ask[1]")),
     Rule(&[("asked", ASKED), ("horizon", &["no"])], Check("ask[1].every")),

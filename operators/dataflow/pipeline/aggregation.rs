@@ -78,6 +78,14 @@ pub trait Aggregation: Clone + 'static {
         Self::Total::default()
     }
 
+    /// Returns true if the shares of a person in all keys of a window are [weighed](Aggregation::weigh) together.
+    fn weighs(&self) -> bool {
+        false
+    }
+
+    /// Weighs the shares of a person in all keys of a window.
+    fn weigh(&self, _shares: &mut [Self::Total]) {}
+
     /// Adds what another pane knows.
     fn join(&self, ours: &mut Self::Total, theirs: &Self::Total);
 
@@ -131,6 +139,12 @@ pub trait SharedCells: Statistic<Tally = Cells<Self::Key>> + Clone {
 
     /// Returns the contribution of one person to a key, clamped.
     fn contribution(&self, records: u64, sum: i128) -> Cell;
+
+    /// Returns true if people with more than the bound count in part.
+    fn weighs(&self) -> bool;
+
+    /// Weighs the contributions of one person to all keys of a window.
+    fn weigh(&self, shares: &mut [Cell]);
 }
 
 macro_rules! shared {
@@ -145,6 +159,14 @@ macro_rules! shared {
             #[inline]
             fn contribution(&self, records: u64, sum: i128) -> Cell {
                 $statistic::contribution(self, records, sum)
+            }
+
+            fn weighs(&self) -> bool {
+                $statistic::weighs(self)
+            }
+
+            fn weigh(&self, shares: &mut [Cell]) {
+                $statistic::weigh(self, shares);
             }
         }
     )*};
@@ -203,6 +225,14 @@ impl<S: SharedCells, M: SummedMeasure + 'static> Aggregation for KeyedAggregatio
     fn add(&self, total: &mut Cell, share: M::Share) {
         let (records, sum) = M::both(share);
         total.add(&self.statistic.contribution(records.into(), sum));
+    }
+
+    fn weighs(&self) -> bool {
+        self.statistic.weighs()
+    }
+
+    fn weigh(&self, shares: &mut [Cell]) {
+        self.statistic.weigh(shares);
     }
 
     fn join(&self, ours: &mut Cell, theirs: &Cell) {

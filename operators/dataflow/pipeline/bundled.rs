@@ -199,6 +199,18 @@ where
         let Some(keys) = keys.of(at) else { return Vec::new() };
         let question = &self.question;
         match closing.is_over_life() {
+            false if question.weighs() => values.close_weighed(
+                at,
+                (people, keys),
+                |person| closing.admits(person),
+                |share| {
+                    let mut total = Q::Total::default();
+                    question.add(&mut total, share);
+                    total
+                },
+                |shares| question.weigh(shares),
+                |total, share| question.join(total.get_or_insert_default(), &share),
+            ),
             false => values.close(
                 at,
                 people,
@@ -258,7 +270,8 @@ where
     V: Fn(&D) -> <Q::Measure as Measure>::Value + 'static,
 {
     fn have_difference(&self) -> bool {
-        Q::HAS_DIFFERENCE
+        // A record more or less in one key changes the factor of all of its person.
+        Q::HAS_DIFFERENCE && !self.question.weighs()
     }
 
     fn take(&mut self, window: u64, people: Option<(usize, &People<P>)>) {

@@ -527,6 +527,38 @@ impl<D, N: RecordIdentity<D>, M: Measure, V> HeldMeasure<D, N, M, V> {
         keys.tallies(totals)
     }
 
+    /// Ends a window that was gathered, as [`close`](Self::close) does, where the shares of a person in all keys are
+    /// weighed together: `share` makes a total of each, and `join` adds one to that of its key.
+    pub(super) fn close_weighed<P: Person, K: super::aggregation::GroupingKey, T>(
+        &mut self,
+        place: usize,
+        (people, keys): (&People<P>, &KeptKeys<K>),
+        mut begin: impl FnMut(&P) -> bool,
+        share: impl Fn(M::Share) -> T,
+        weigh: impl Fn(&mut [T]),
+        join: impl Fn(&mut Option<T>, T),
+    ) -> Vec<(K, T)> {
+        let HeldMeasure { panes, work, .. } = self;
+        let Some(values) = panes.get_mut(place) else { return Vec::new() };
+        let mut totals: Vec<Option<T>> = Vec::new();
+        totals.resize_with(keys.names().len(), || None);
+        let (mut of, mut shares): (Vec<u32>, Vec<T>) = (Vec::new(), Vec::new());
+        for part in 0..people.parts() {
+            for row in 0..people.rows(part) {
+                let mut add = |_: &P, key: u32, found: M::Share| {
+                    of.push(key);
+                    shares.push(share(found));
+                };
+                values.close_row((people, keys, part), row, work, false, &mut begin, &mut add);
+                weigh(&mut shares);
+                of.drain(..)
+                    .zip(shares.drain(..))
+                    .for_each(|(key, share)| join(&mut totals[key as usize], share));
+            }
+        }
+        keys.tallies(totals)
+    }
+
     /// The totals by key of these rows of a pane that was gathered, each a part and a row there.
     pub(super) fn close_rows<P: Person, K: super::aggregation::GroupingKey, T>(
         &mut self,

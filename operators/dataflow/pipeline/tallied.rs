@@ -232,6 +232,9 @@ where
         let schedule =
             people.windows.schedule.clone().ok_or_else(|| RunError::configuration("windows: none"))?;
         let (question, limits) = (question?, *people.limits());
+        if limits.weight().is_some() && !question.weighs() {
+            return Err(Invalid::new("weight", InvalidKind::Mixed, WEIGHED).into());
+        }
         let prepared = mechanism.prepare(question.statistic())?;
         let largest = prepared.largest_needed();
         let name = people.items.context.name(backend.job(), name)?;
@@ -319,6 +322,9 @@ where
         Ok((releases, title))
     }
 }
+
+/// The statistics that a weight is for.
+const WEIGHED: &str = "no weight here: it is for counts, people, sums, means and histograms of a window";
 
 /// Refuses what has no price where a span of time holds a part of a window.
 fn parts_are_priced(

@@ -29,6 +29,7 @@ mod sharing;
 mod spilling;
 mod turns;
 mod vectors;
+mod weighted;
 
 use recorder::{Exactly, Recorder, Sealed};
 

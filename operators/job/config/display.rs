@@ -196,6 +196,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
         ("per_key", number(bound.per_key)),
         ("windows", number(bound.windows)),
         ("entries", number(bound.entries)),
+        ("weight", number(bound.weight)),
     ];
     writeln!(f, "bound = {}", table(parts))?;
     writeln!(f, "noise = \"{}\"", release.noise.word())?;

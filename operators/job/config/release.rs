@@ -59,6 +59,30 @@ pub struct BoundSpec {
     pub windows: Option<u32>,
     /// The most times that the unit enters a key, of people over the last windows.
     pub entries: Option<u32>,
+    /// The number of whole shares that a person comes to at most, each of whose keys then counts in part.
+    pub weight: Option<u32>,
+}
+
+impl BoundSpec {
+    /// No part of a bound is stated.
+    pub(in crate::job) const NONE: BoundSpec =
+        BoundSpec { keys: None, per_key: None, windows: None, entries: None, weight: None };
+
+    /// Returns the most keys of a window in which a person counts; beside a weight, all that are listed.
+    pub(in crate::job) fn most_keys(&self) -> u32 {
+        self.keys.unwrap_or(if self.weight.is_some() { MOST as u32 } else { 1 })
+    }
+
+    /// Returns the part with which each share of a person counts, of whom these are the sizes of all, in whole shares:
+    /// that of the [weight](crate::mechanisms::Weight), in floats, for figures of a plan.
+    pub(in crate::job) fn part(&self, noise: NoiseKind, sizes: impl Iterator<Item = f64>) -> f64 {
+        let Some(weight) = self.weight else { return 1.0 };
+        let part = match noise {
+            NoiseKind::Laplace => f64::from(weight) / sizes.sum::<f64>(),
+            _ => (f64::from(weight) / sizes.map(|size| size * size).sum::<f64>()).sqrt(),
+        };
+        part.min(1.0)
+    }
 }
 
 /// The price of a window, or of all windows if they are added up.
@@ -106,6 +130,14 @@ impl ReleaseSpec {
         self.every == Every::All
     }
 
+    /// Returns true if a bound of its people can have a weight: it is one sum of their shares in a window, or two.
+    pub(in crate::job) fn can_be_weighted(&self) -> bool {
+        use StatisticSpec::{Count, Histogram, Mean, People, Sum};
+        let adds_up = matches!(self.statistic, Count(_) | Histogram(_) | Mean(_) | People(_) | Sum(_));
+        let rolls_up = self.statistic.grouping().is_some_and(|grouping| grouping.rollup);
+        adds_up && !rolls_up && self.running.is_none() && self.statistic.as_statistic().is_keyed()
+    }
+
     /// Returns true if its lines may have totals of a roll-up, or covariances.
     pub(crate) fn has_rollup_or_covariance(&self) -> bool {
         let is_found = |means: &MeansSpec| matches!(means.bound, VectorBound::FoundWithin { .. });
@@ -137,7 +169,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
     let statistic = one_statistic(&fields, beside);
     let bound = match fields.node("bound") {
         Some(node) => bound(&node),
-        None => Some(BoundSpec { keys: None, per_key: None, windows: None, entries: None }),
+        None => Some(BoundSpec::NONE),
     };
     let noise = fields.read("noise", |node| noise(&node, statistic.as_ref()));
     let price = price(&fields);
@@ -219,13 +251,14 @@ fn one_statistic(fields: &TableNode<'_>, beside: &Path) -> Option<StatisticSpec>
 }
 
 fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
-    let fields = node.fields(&[], &["keys", "per_key", "windows", "entries"])?;
+    let fields = node.fields(&[], &["keys", "per_key", "windows", "entries", "weight"])?;
     let read = |name| most(&fields, name);
     Some(BoundSpec {
         keys: read("keys"),
         per_key: read("per_key"),
         windows: read("windows"),
         entries: read("entries"),
+        weight: read("weight"),
     })
 }
 

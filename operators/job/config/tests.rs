@@ -128,7 +128,7 @@ fn every_field_is_read_as_what_it_says() {
     assert_eq!(release.statistic, StatisticSpec::Count(CountSpec { grouping: Some(grouping) }));
     assert_eq!(
         release.bound,
-        BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12), entries: None }
+        BoundSpec { keys: Some(3), per_key: Some(1), windows: Some(12), ..BoundSpec::NONE }
     );
     assert_eq!(release.noise, NoiseKind::Gaussian);
     assert_eq!(

@@ -4,14 +4,15 @@
 //! Of a person with `n` keys in a window, a bound of `keys = k` keeps each with probability `min(1, k / n)`,
 //! and `per_key = b` keeps `min(r, b)` of the `r` records in it ([`bounding`](crate::dataflow::bounding)). So
 //! the expected content of a cell is a sum over its people, and people with the same `n` and `r` are added up
-//! first: a bound costs one pass over these sums.
+//! first: a bound costs one pass over these sums. Under a [weight](crate::mechanisms::Weight) what a person counts with in
+//! a cell depends on all of the person's cells in the window, and there is a pass over these.
 
 use std::collections::HashSet;
 
 use super::{CountedRecord, LogShape};
 use crate::dataflow::Schedule;
-use crate::job::config::ReleaseSpec;
-use crate::job::statistics::StatisticSpec;
+use crate::job::config::{BoundSpec, ReleaseSpec};
+use crate::job::statistics::{NoiseKind, StatisticSpec};
 
 /// The number that a release counts in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,10 @@ pub(in crate::job) struct ReleaseCells {
     /// The largest number of records that a person has in a cell.
     pub(in crate::job) most_records: u32,
     alike: Vec<AlikePeople>,
+    /// The number of people that each person of the log stands for.
+    scale: f64,
+    /// The shares of those who have several keys in a window, those of one together.
+    several: Vec<ShareOfSeveral>,
 }
 
 /// The content of a cell before contribution bounding.
@@ -65,6 +70,8 @@ pub(in crate::job) struct TrueCell {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(in crate::job) struct CellContent {
     pub(in crate::job) people: f64,
+    /// The number of people who are there, wholly or in part: a key is found by it.
+    pub(in crate::job) present: f64,
     pub(in crate::job) records: f64,
     /// The sum of values, in steps.
     pub(in crate::job) sum: f64,
@@ -81,9 +88,21 @@ struct AlikePeople {
     sum: f64,
 }
 
+/// The share of a person in one of several cells of a window.
+#[derive(Clone, Copy, Debug)]
+struct ShareOfSeveral {
+    /// The number of the person in the window.
+    of: u32,
+    cell: u32,
+    records: u32,
+    sum: f64,
+}
+
 /// The records of a person in a cell.
 #[derive(Clone, Copy)]
 struct PersonInCell {
+    /// The number of the person in the window.
+    of: u32,
     key: u32,
     window: u64,
     keys: u32,
@@ -115,16 +134,18 @@ impl LogShape {
         }
         placed.sort_unstable_by_key(|(person, window, record)| (*person, *window, record.key));
         let mut found: Vec<PersonInCell> = Vec::new();
+        let mut of = 0u32;
         for of_person in placed.chunk_by(|one, other| one.0 == other.0) {
             for (nth, of_window) in of_person.chunk_by(|one, other| one.1 == other.1).enumerate() {
                 let is_admitted = windows.is_none_or(|most| nth < most as usize);
                 let keys = of_window.chunk_by(|one, other| one.2.key == other.2.key).count() as u32;
+                of = of.saturating_add(1);
                 for of_key in of_window.chunk_by(|one, other| one.2.key == other.2.key) {
                     let [(_, window, CountedRecord { key, .. }), ..] = of_key else { continue };
                     let (sum, clamped) = self.sums(of_key.iter().map(|(_, _, record)| record.value), measure);
                     let records = of_key.len() as u32;
                     let (key, window) = (*key, *window);
-                    found.push(PersonInCell { key, window, keys, records, is_admitted, sum, clamped });
+                    found.push(PersonInCell { of, key, window, keys, records, is_admitted, sum, clamped });
                 }
             }
         }
@@ -223,16 +244,25 @@ impl LogShape {
     fn collected(&self, mut found: Vec<PersonInCell>, measure: CellMeasure) -> ReleaseCells {
         found.sort_unstable_by_key(|one| (one.key, one.window, one.keys, one.records));
         let (mut cells, mut alike): (Vec<TrueCell>, Vec<AlikePeople>) = (Vec::new(), Vec::new());
+        let mut several: Vec<ShareOfSeveral> = Vec::new();
         for of_cell in found.chunk_by(|one, other| (one.key, one.window) == (other.key, other.window)) {
             let [PersonInCell { key, window, .. }, ..] = of_cell else { continue };
             let cell = cells.len() as u32;
             let mut content = CellContent::default();
             for one in of_cell {
                 content.people += self.scale;
+                content.present += self.scale;
                 content.records += self.scale * f64::from(one.records);
                 content.sum += self.scale * one.sum as f64;
             }
             cells.push(TrueCell { key: *key, window: *window, content });
+            let of_several = of_cell.iter().filter(|one| one.keys > 1 && one.is_admitted);
+            several.extend(of_several.map(|one| ShareOfSeveral {
+                of: one.of,
+                cell,
+                records: one.records,
+                sum: one.clamped as f64,
+            }));
             let same = |one: &PersonInCell, other: &PersonInCell| {
                 (one.keys, one.records) == (other.keys, other.records)
             };
@@ -244,9 +274,12 @@ impl LogShape {
                 alike.push(AlikePeople { cell, keys: *keys, records: *records, people, sum });
             }
         }
+        several.sort_unstable_by_key(|share| share.of);
         ReleaseCells {
             measure,
             cells,
+            scale: self.scale,
+            several,
             most_keys: found.iter().map(|one| one.keys).max().unwrap_or(0),
             most_records: found.iter().map(|one| one.records).max().unwrap_or(0),
             alike,
@@ -264,6 +297,7 @@ impl ReleaseCells {
             let kept = (f64::from(keys) / f64::from(of.keys)).min(1.0);
             let records = of.records.min(per_key);
             cell.people += kept * of.people;
+            cell.present += kept * of.people;
             cell.records += kept * of.people * f64::from(records);
             // A sum has all values of a person in a key; a mean, those of the records that are kept.
             cell.sum += match self.measure {
@@ -272,5 +306,48 @@ impl ReleaseCells {
             };
         }
         bounded
+    }
+
+    /// Returns the expected content of each cell with a bound that has a weight, under this noise.
+    pub(in crate::job) fn weighed(&self, bound: &BoundSpec, noise: NoiseKind) -> Vec<CellContent> {
+        let (keys, per_key) = (bound.most_keys(), bound.per_key.unwrap_or(1));
+        // Those of one key are whole.
+        let mut weighed = self.bounded(keys, per_key);
+        let most = match self.measure {
+            CellMeasure::Sum(low, high) => low.unsigned_abs().max(high.unsigned_abs()) as f64,
+            _ => f64::from(per_key),
+        };
+        let records = |share: &ShareOfSeveral| match self.measure {
+            CellMeasure::People => 1.0,
+            _ => f64::from(share.records.min(per_key)),
+        };
+        let size = |share: &ShareOfSeveral| match self.measure {
+            CellMeasure::Sum(..) => share.sum.abs() / most,
+            CellMeasure::People => 1.0,
+            _ => records(share) / most,
+        };
+        for shares in self.several.chunk_by(|one, other| one.of == other.of) {
+            let kept = (f64::from(keys) / shares.len() as f64).min(1.0);
+            // Of more keys than are kept, as many of the mean size.
+            let kept_sizes = shares.iter().map(|share| match noise {
+                NoiseKind::Laplace => size(share) * kept,
+                _ => size(share) * kept.sqrt(),
+            });
+            let lost = 1.0 - bound.part(noise, kept_sizes);
+            for share in shares {
+                let Some(cell) = weighed.get_mut(share.cell as usize) else { continue };
+                let scale = self.scale * kept * lost;
+                if self.measure == CellMeasure::People {
+                    cell.people -= scale;
+                }
+                cell.records -= scale * records(share);
+                cell.sum -= scale
+                    * match self.measure {
+                        CellMeasure::Mean(..) => share.sum * records(share) / f64::from(share.records),
+                        _ => share.sum,
+                    };
+            }
+        }
+        weighed
     }
 }

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use super::cells::CellMeasure;
 use super::*;
+use crate::job::config::BoundSpec;
+use crate::job::statistics::NoiseKind;
 use crate::ledger::scratch::{Scratch, ScratchPlace};
 
 /// One line of a log: the person, the quarter of the day, the page, and the price in cents.
@@ -239,6 +241,100 @@ fn what_a_bound_leaves_is_the_mean_of_all_choices() {
         };
         let ((truth, kept), (doubled, kept_of_doubled)) = (of(&shape), of(&twice));
         assert!((doubled, kept_of_doubled) == (2.0 * truth, 2.0 * kept), "{doubled} {kept_of_doubled}");
+    }
+}
+
+/// What is left of each cell of a log under a weight, with every key that a person has: people, what they count with, and the
+/// sum in cents.
+fn plain_weighed(
+    log: &[Line],
+    (statistic, per_key): (Plain, usize),
+    (weight, noise): (f64, NoiseKind),
+) -> BTreeMap<(u64, i64), Numbers> {
+    let needs_price = matches!(statistic, Plain::Sum(..) | Plain::Mean(..));
+    let mut own: BTreeMap<(u64, i64), BTreeMap<u64, Vec<i64>>> = BTreeMap::new();
+    for line in log.iter().filter(|line| line.who > 0 && line.page < 3 && line.quarter < 4) {
+        if line.cents.is_some() || !needs_price {
+            let of_person = own.entry((line.who, line.quarter)).or_default();
+            of_person.entry(line.page).or_default().push(line.cents.unwrap_or(0));
+        }
+    }
+    let mut left: BTreeMap<(u64, i64), Numbers> = BTreeMap::new();
+    for ((_, quarter), keys) in own {
+        let records = |prices: &Vec<i64>| prices.len().min(per_key) as f64;
+        let sum = |prices: &Vec<i64>| match statistic {
+            Plain::Sum(low, high) => prices.iter().sum::<i64>().clamp(low, high) as f64,
+            // Those that are kept are any of them.
+            Plain::Mean(low, high) => {
+                let all: f64 = prices.iter().map(|price| *price.clamp(&low, &high) as f64).sum();
+                all * records(prices) / prices.len() as f64
+            }
+            _ => 0.0,
+        };
+        let sizes: Vec<f64> = keys
+            .values()
+            .map(|prices| match statistic {
+                Plain::People => 1.0,
+                Plain::Sum(low, high) => sum(prices).abs() / low.abs().max(high) as f64,
+                _ => records(prices) / per_key as f64,
+            })
+            .collect();
+        let part = match noise {
+            NoiseKind::Laplace => weight / sizes.iter().sum::<f64>(),
+            _ => (weight / sizes.iter().map(|size| size * size).sum::<f64>()).sqrt(),
+        };
+        for (page, prices) in keys {
+            let of_cell = left.entry((page, quarter)).or_default();
+            let counted = if statistic == Plain::People { 1.0 } else { records(&prices) };
+            of_cell[0] += 1.0;
+            of_cell[1] += part.min(1.0) * counted;
+            of_cell[2] += part.min(1.0) * sum(&prices);
+        }
+    }
+    left
+}
+
+// Refutes a person of several cells who counts with more or less than their factor, one of one cell who is weighed, and a factor
+// of another norm than the noise has.
+#[test]
+fn what_a_weight_leaves_is_what_plain_code_makes_of_each_person() {
+    let releases: String = (RELEASES.iter().zip(["a", "b", "c", "d"]))
+        .map(|((statistic, plain), name)| {
+            let per_key = if matches!(plain, Plain::Records | Plain::Mean(..)) { ", per_key = 1" } else { "" };
+            format!(
+                "[[release]]\nname = \"{name}\"\nevery = \"6h\"\n{statistic}\nbound = {{ keys = 3, weight = 1{per_key} }}\n\
+                 noise = \"gaussian\"\nshare = 0.25\n"
+            )
+        })
+        .collect();
+    let (job, log) = (job(&releases), log(5, 80));
+    let shape = shape(&job, &log);
+    let offers = job.release_plans(job.horizon()).unwrap();
+    for (at, (_, plain)) in RELEASES.iter().enumerate() {
+        let measure = CellMeasure::of(&job.releases[at]).unwrap();
+        let cells = shape.cells(at, (&offers[at].schedule, None), measure).unwrap();
+        let point = offers[at].point();
+        for (weight, per_key, noise) in [
+            (1, 1, NoiseKind::Gaussian),
+            (2, 3, NoiseKind::Gaussian),
+            (1, 2, NoiseKind::Laplace),
+            (2, 1, NoiseKind::Laplace),
+        ] {
+            let per_key = if *plain == Plain::People { 1 } else { per_key };
+            let bound = BoundSpec { weight: Some(weight), per_key: Some(per_key as u32), ..BoundSpec::NONE };
+            let expected = plain_weighed(&log, (*plain, per_key), (weight.into(), noise));
+            assert_eq!(cells.cells.len(), expected.len());
+            for (cell, left) in cells.cells.iter().zip(cells.weighed(&bound, noise)) {
+                let kept = expected[&(cell.key.into(), cell.window as i64)];
+                let counted = if *plain == Plain::People { left.people } else { left.records };
+                let found = [left.present, counted, 100.0 * point.float(left.sum)];
+                let checked = if matches!(plain, Plain::Sum(..)) { [0, 0, 2] } else { [0, 1, 2] };
+                let near = |at: usize| (found[at] - kept[at]).abs() < 1e-6 * kept[at].abs().max(1.0);
+                let has_sum = matches!(plain, Plain::Sum(..) | Plain::Mean(..));
+                let is_near = checked.into_iter().filter(|at| *at < 2 || has_sum).all(near);
+                assert!(is_near, "{at} {weight} {per_key} {noise:?}: {found:?} {kept:?}");
+            }
+        }
     }
 }
 

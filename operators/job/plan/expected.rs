@@ -105,7 +105,7 @@ impl Job {
                     Some(PlannedChange { change, error })
                 });
                 // Each key has the same noise, however many there are.
-                let most = u64::from(release.bound.keys.unwrap_or(1));
+                let most = u64::from(release.bound.weight.or(release.bound.keys).unwrap_or(1));
                 let half = keys.filter(|keys| *keys >= 2 * most).map(|keys| PlannedChange {
                     change: format!("half of the {keys} keys"),
                     error: planned.error / 2.0,
@@ -130,8 +130,9 @@ impl Job {
         let settled = offer.prepare(self).ok()?;
         let statistic = release.statistic.as_statistic();
         let WindowPresence { people: present, records } = presence(at, offer, release)?;
-        let keys = f64::from(release.bound.keys.unwrap_or(1)).min(records.max(1.0));
+        let keys = f64::from(release.bound.most_keys()).min(records.max(1.0));
         let cells = settled.threshold.is_none().then(|| offer.keys.listed()).flatten();
+        let most = f64::from(release.bound.per_key.unwrap_or(1));
         let (own, found_among) = match (settled.threshold, &cells) {
             (Some(threshold), _) => (threshold as f64, Some(present)),
             (None, Some(cells)) => {
@@ -141,11 +142,12 @@ impl Job {
             (None, None) => (present, None),
         };
         let counted = match statistic.contribution() {
-            ContributionKind::Records => {
-                (records / keys).clamp(1.0, f64::from(release.bound.per_key.unwrap_or(1)))
-            }
+            ContributionKind::Records => (records / keys).clamp(1.0, most),
             _ => 1.0,
         };
+        // Of people with equally many keys, all alike.
+        let sizes = std::iter::repeat_n(counted / most, keys.ceil() as usize);
+        let counted = counted * release.bound.part(release.noise, sizes);
         // A key that is just found has the noise of that window.
         let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
         let intervals = apart.filter(|_| settled.threshold.is_some()).map(|(.., intervals)| intervals);
@@ -169,7 +171,9 @@ impl Job {
             with(format!("every = \"{every}\""), &|job| job.release().every = every);
         }
         let halved = |bound: Option<u32>| bound.filter(|bound| *bound > 1).map(|bound| bound / 2);
-        if let Some(keys) = halved(release.bound.keys) {
+        if let Some(weight) = halved(release.bound.weight) {
+            with(format!("bound.weight = {weight}"), &|job| job.release().bound.weight = Some(weight));
+        } else if let Some(keys) = halved(release.bound.keys) {
             with(format!("bound.keys = {keys}"), &|job| job.release().bound.keys = Some(keys));
         }
         if let Some(records) = halved(release.bound.per_key) {

@@ -99,9 +99,12 @@ impl Job {
         };
         let (keys, per_key) = match self.privacy.privacy_unit {
             Protected::Record => (u32::MAX, u32::MAX),
-            Protected::Person { .. } => (release.bound.keys.unwrap_or(1), release.bound.per_key.unwrap_or(1)),
+            Protected::Person { .. } => (release.bound.most_keys(), release.bound.per_key.unwrap_or(1)),
         };
-        let bounded = cells.bounded(keys, per_key);
+        let bounded = match release.bound.weight {
+            Some(_) => cells.weighed(&release.bound, release.noise),
+            None => cells.bounded(keys, per_key),
+        };
         let mut found: Vec<(f64, f64)> = Vec::new();
         let of_cells: Vec<_> = cells.cells.iter().zip(&bounded).collect();
         for of_key in of_cells.chunk_by(|one, other| one.0.key == other.0.key) {

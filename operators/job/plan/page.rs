@@ -510,6 +510,9 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
     if runs {
         words += ", over all windows together: the first ones";
     }
+    if let Some(weight) = release.bound.weight {
+        words += &format!("; of one with more than {} each counts in part", counted(weight, "whole key"));
+    }
     if let Some(windows) = release.bound.windows {
         words += &format!(", and in {}, the first ones", counted(windows, "window"));
     }

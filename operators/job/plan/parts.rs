@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::accounting::ComparedNoise;
 use super::expected::ExpectedError;
+use crate::accounting::BudgetUnits;
 use crate::accounting::running::Strategy;
 use crate::dataflow::{Schedule, Weekday};
 use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
@@ -342,7 +343,12 @@ pub(super) fn planned_memory(
     (schedule, largest): (&Schedule, Option<usize>),
 ) -> PlannedMemory {
     let person = matches!(job.privacy.privacy_unit, Protected::Person { .. });
-    let most = u64::from(release.bound.keys.unwrap_or(1));
+    // Beside a weight without them, all that are listed.
+    let listed = || release.statistic.as_statistic().keys(BudgetUnits::ZERO).ok()?.listed();
+    let most = match (release.bound.keys, release.bound.weight) {
+        (None, Some(_)) => listed().map_or(1, |keys| keys.len() as u64),
+        _ => u64::from(release.bound.most_keys()),
+    };
     // The keys of a window that count depend on former windows: until the window closes, any of them may.
     let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));

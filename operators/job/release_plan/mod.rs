@@ -17,9 +17,9 @@ use super::unfit::UnfitJob;
 use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Calendar, Schedule};
 use crate::invalid::{Invalid, InvalidKind};
-use crate::job::config::{CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
+use crate::job::config::{BoundSpec, CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys};
+use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys, Norm};
 use crate::time::{LIMIT, Time};
 
 pub(super) use fit::{floor, largest_fitting_cost};
@@ -229,7 +229,7 @@ fn release_plan(
     let of_noise =
         if release.statistic.as_statistic().has_delta() { cost.clone() } else { without_delta(&cost) };
     let law = ConfiguredNoise::new(release.noise, of_noise);
-    let bound = bound(release);
+    let bound = bound(release, &keys);
     let parts = release.statistic.grouping().into_iter().flat_map(|grouping| &grouping.by);
     let (fields, condition): (Vec<String>, _) =
         (parts.map(KeyPart::field).collect(), release.condition.clone());
@@ -256,7 +256,7 @@ fn release_plan(
         let refused = invalid.field();
         let parameter = running::field(release, refused).unwrap_or(refused);
         let field = match (parameter, release.statistic.as_statistic().field_of(parameter)) {
-            ("bound" | "keys" | "per_key" | "windows", _) => "bound".to_owned(),
+            ("bound" | "keys" | "per_key" | "windows" | "weight", _) => "bound".to_owned(),
             ("every" | "over" | "strategy", _) => refused.to_owned(),
             (_, Some(field)) => format!("{word}.{field}"),
             (_, None) => price.to_owned(),
@@ -312,21 +312,30 @@ fn keys_and_values(
     Ok((keys, values))
 }
 
-fn bound(release: &ReleaseSpec) -> Bound {
-    let bound = Bound::keys(release.bound.keys.unwrap_or(1).into())
-        .per_key(release.bound.per_key.unwrap_or(1).into());
-    release.bound.windows.map_or(bound, |windows| bound.windows(windows.into()))
+/// Returns the contribution bound of a release with these keys.
+fn bound(release: &ReleaseSpec, keys: &Keys<CellKey>) -> Bound {
+    let BoundSpec { per_key, windows, weight, .. } = release.bound;
+    let listed = keys.listed().map_or(u64::MAX, |keys| keys.len() as u64);
+    let most = match release.bound.keys {
+        Some(keys) => keys.into(),
+        None => u64::from(release.bound.most_keys()).min(listed),
+    };
+    let bound = Bound::keys(most).per_key(per_key.unwrap_or(1).into());
+    let bound = windows.map_or(bound, |windows| bound.windows(windows.into()));
+    // The norm that the noise is paid by.
+    let norm = if release.noise == NoiseKind::Laplace { Norm::L1 } else { Norm::L2 };
+    weight.map_or(bound, |weight| bound.weight(weight.into(), norm))
 }
 
 /// Returns the factor by which a window that is cut by a span of time costs more than a whole one.
 fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
-    let limits = match job.privacy.privacy_unit {
-        Protected::Record => Ok(ContributionBound::RECORD),
-        Protected::Person { .. } => bound(release).checked(),
-    };
-    let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
     let cap = job.account().cap();
     let (keys, _) = keys_and_values(release, cap, place)?;
+    let limits = match job.privacy.privacy_unit {
+        Protected::Record => Ok(ContributionBound::RECORD),
+        Protected::Person { .. } => bound(release, &keys).checked(),
+    };
+    let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;
     let cut = match release.running {
         Some(_) => Cut::two_steps(&limits),
         None => release

@@ -80,8 +80,14 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
             _ => terms.binding(&name, value),
         };
     }
-    let BoundSpec { keys, per_key, windows, entries } = bound;
-    let bounds = [("keys", keys), ("per_key", per_key), ("windows", windows), ("entries", entries)];
+    let BoundSpec { keys, per_key, windows, entries, weight } = bound;
+    let bounds = [
+        ("keys", keys),
+        ("per_key", per_key),
+        ("windows", windows),
+        ("entries", entries),
+        ("weight", weight),
+    ];
     for (field, value) in bounds {
         if let Some(value) = value {
             terms = terms.showing(&format!("bound.{field}"), value);

@@ -80,8 +80,19 @@ impl Demo {
                     let (running, schedule) = (of.running, &of.schedule);
                     let field = cell.of.as_ref().map(LineKey::text);
                     let rollup = cell.rollup;
-                    let released =
-                        ReleasedNumber { window, key, rollup, value, q, of: field, point, running, schedule };
+                    let limits = of.bound.checked().ok()?;
+                    let released = ReleasedNumber {
+                        window,
+                        key,
+                        rollup,
+                        value,
+                        q,
+                        of: field,
+                        point,
+                        limits,
+                        running,
+                        schedule,
+                    };
                     of.statistic.as_statistic().exact_fields(exact, &released)
                 })
             }

@@ -14,6 +14,7 @@ mod smallest;
 mod sorted;
 mod stable_means;
 mod variance;
+mod weighted;
 
 use std::fs;
 use std::path::PathBuf;

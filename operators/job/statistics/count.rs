@@ -93,7 +93,8 @@ impl JobStatistic for CountSpec {
     }
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
-        total::exact_fields(exact, released, |[_, records, _]| records.to_string())
+        let most = released.limits.per_key().into();
+        total::exact_fields(exact, released, most, |[_, records, _]| records.to_string())
     }
 }
 
@@ -152,7 +153,7 @@ impl JobStatistic for PeopleSpec {
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
         let is_of_present = released.running.is_some_and(|running| running.is_of_present_people());
-        total::exact_fields(exact, released, |[people, _, present]| {
+        total::exact_fields(exact, released, 1, |[people, _, present]| {
             if is_of_present { present } else { people }.to_string()
         })
     }

@@ -9,7 +9,8 @@ use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
 use crate::mechanisms::{
-    Cell, DecimalPoint, Key as _, Moments, PairSums, RankedValues, Summary, Tops, TotalSpan, VectorRows,
+    Cell, ContributionBound, DecimalPoint, Key as _, Moments, PairSums, RankedValues, Summary, Tops,
+    TotalSpan, VectorRows,
 };
 use crate::time::Time;
 
@@ -56,6 +57,8 @@ pub(crate) struct ReleasedNumber<'n> {
     pub(crate) of: Option<&'n str>,
     /// The decimal point of the values.
     pub(crate) point: DecimalPoint,
+    /// The contribution bound.
+    pub(crate) limits: ContributionBound,
     /// The running total over windows, if the release has one.
     pub(crate) running: Option<RunningTotalSpec>,
     /// The schedule of the windows.
@@ -63,6 +66,12 @@ pub(crate) struct ReleasedNumber<'n> {
 }
 
 impl ReleasedNumber<'_> {
+    /// Returns the number of units in which a number is added up that a person moves by `most`: 1 unless people count in
+    /// part.
+    pub(super) fn units(&self, most: u128) -> f64 {
+        self.limits.units(most) as f64
+    }
+
     /// Returns the released value in steps.
     pub(super) fn steps(&self) -> Option<i64> {
         steps(self.value?.as_bytes(), self.point.count())

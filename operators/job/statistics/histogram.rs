@@ -114,7 +114,8 @@ impl JobStatistic for HistogramSpec {
     }
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
-        total::exact_fields(exact, released, |[_, records, _]| records.to_string())
+        let most = released.limits.per_key().into();
+        total::exact_fields(exact, released, most, |[_, records, _]| records.to_string())
     }
 }
 

@@ -47,10 +47,11 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
 
     fn prepare(measure: &MeasureSpec, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let mean = mean(measure, terms)?;
+        let [of_sum, of_count] = mean.units().map(|units| units as f64);
         let sensitivities = vec![
             // In half units.
-            NumberSensitivity::new("sum", mean.sum_sensitivity(), terms.point, 2.0),
-            NumberSensitivity::new("records", mean.count_sensitivity(), DecimalPoint::WHOLE, 1.0),
+            NumberSensitivity::new("sum", mean.sum_sensitivity(), terms.point, 2.0 * of_sum),
+            NumberSensitivity::new("records", mean.count_sensitivity(), DecimalPoint::WHOLE, of_count),
         ];
         Ok(match terms.running {
             None => PreparedStatistic::noisy(&terms.noise.prepare(&mean)?, sensitivities),
@@ -107,7 +108,10 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         };
         // The terms of a bounded mean are distances from the middle of the range, in half steps.
         let middle = (range.low() as f64 + range.high() as f64) / 2.0;
-        Some([mean(tally, middle, 2.0), mean(truth, 0.0, 1.0)])
+        let records = u128::from(released.limits.per_key());
+        let [of_sum, of_count] =
+            [records * u128::from(range.width()), records].map(|most| released.units(most));
+        Some([mean(tally, middle, 2.0 * of_sum / of_count), mean(truth, 0.0, 1.0)])
     }
 
     fn lay<P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord<P, I>>>(

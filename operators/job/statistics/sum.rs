@@ -107,7 +107,8 @@ impl JobStatistic for SumSpec {
     }
 
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
-        total::exact_fields(exact, released, |[_, _, sum]| released.point.shown(sum))
+        let most = self.range().ok()?.reach().into();
+        total::exact_fields(exact, released, most, |[_, _, sum]| released.point.shown(sum))
     }
 }
 

@@ -98,10 +98,11 @@ pub(super) fn prepare(
     each: Total<CellKey>,
     terms: &StatisticTerms<'_>,
 ) -> Result<PreparedStatistic, Invalid> {
+    let units = each.units() as f64;
     // The value field of a histogram decides the bucket alone: its number is one of records.
     let moved = |number: &'static str, sensitivity: &Sensitivity| {
         let point = if number == "sum" { terms.point } else { DecimalPoint::WHOLE };
-        NumberSensitivity::new(number, sensitivity, point, 1.0)
+        NumberSensitivity::new(number, sensitivity, point, units)
     };
     let Some(running) = terms.running else {
         let ready = terms.noise.prepare(&each)?;
@@ -165,13 +166,20 @@ where
     }
 }
 
-/// Returns the exact fields of a total, from its cell after contribution bounding and before it. `number`
-/// formats people, records and sum as the released number.
+/// Returns the exact fields of a total that a person moves by `most`, from its cell after contribution bounding and before
+/// it. `number` formats people, records and sum as the released number.
 pub(super) fn exact_fields(
     exact: &ExactNumbers,
     released: &ReleasedNumber<'_>,
+    most: u128,
     number: impl Fn([i128; 3]) -> String,
 ) -> Option<String> {
-    let [tally, truth] = exact.sums_of(released)?.map(number);
+    let [mut tally, truth] = exact.sums_of(released)?;
+    if released.limits.weight().is_some() {
+        // The truth is of whole people.
+        let [_, records, sum] = tally.map(|number| (number as f64 / released.units(most)).round() as i128);
+        tally = [records, records, sum];
+    }
+    let [tally, truth] = [tally, truth].map(number);
     Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
 }

@@ -79,7 +79,7 @@ struct NumberChange {
 /// Returns the changes of a release, whose shares were reduced for this reason, if they were.
 fn changes(release: &TunedRelease, reduced: Option<String>) -> Vec<NumberChange> {
     let (Some(present), Some(chosen)) = (&release.present, &release.chosen) else { return Vec::new() };
-    let TunedChoice { every, keys, per_key, share, .. } = chosen;
+    let TunedChoice { every, keys, per_key, weight, share, .. } = chosen;
     let mut changes = Vec::new();
     let mut change = |path, number: String, why: String| changes.push(NumberChange { path, number, why });
     let error = percent(chosen.error);
@@ -108,6 +108,12 @@ fn changes(release: &TunedRelease, reduced: Option<String>) -> Vec<NumberChange>
         let former_error = beside(&release.per_key, former);
         let why = format!("per_key = {most} errs by {error} where {former} errs by {former_error}{at_share}");
         change(&["bound", "per_key"], most.to_string(), why);
+    }
+    if let Some((weight, former)) = weight.zip(present.weight).filter(|(weight, former)| weight != former) {
+        let former_error = beside(&release.weights, former);
+        let why =
+            format!("weight = {weight} errs by {error} where {former} errs by {former_error}{at_share}");
+        change(&["bound", "weight"], weight.to_string(), why);
     }
     if *share != present.share {
         let so = reduced.unwrap_or_else(|| "so the mean error of the releases is least".to_owned());

@@ -22,12 +22,13 @@ mod shares;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use std::collections::BTreeSet;
 
 use serde::{Serialize, Serializer};
 
-use super::config::{BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
+use super::config::{BoundSpec, BudgetShare, Every, Job, PriceSpec, ReleaseSpec};
 use super::log_shape::{EstimatedLog, LogShape};
 use super::plan::longer;
 use super::run::BudgetLeft;
@@ -37,6 +38,7 @@ pub use edit::EditedJob;
 pub use estimate::{EstimateError, LogEstimate, StatedKeys};
 pub use ranges::RangeAdvice;
 use sweep::{RelativeError, ReleaseSweep, TriedBound};
+pub use weights::WeightAdvice;
 
 /// The sentence that says what the error of a release is.
 pub const TUNING_CRITERION: &str = "The error of a release is the mean over its cells, each weighed by its truth, of what is left \
@@ -101,6 +103,10 @@ pub struct TunedRelease {
     pub keys: Vec<SweptBound>,
     /// The error of each bound of records of a key, with the chosen other numbers.
     pub per_key: Vec<SweptBound>,
+    /// The error of each weight, with the chosen other numbers, where the job file states one.
+    pub weights: Vec<SweptBound>,
+    /// Advice to count people in part, where that is better and the job file states no weight.
+    pub weight: Option<WeightAdvice>,
     /// The error of each share, with the best bound of each; empty unless shares may change.
     pub shares: Vec<SweptShare>,
     /// The error of each length of the windows, with the best bound of each; empty unless it was asked for.
@@ -120,6 +126,9 @@ pub struct TunedChoice {
     pub keys: Option<u32>,
     /// The bound of records of a key.
     pub per_key: Option<u32>,
+    /// The weight of the bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
     /// The share of the budget.
     #[serde(serialize_with = "as_number")]
     pub share: BudgetShare,
@@ -127,6 +136,14 @@ pub struct TunedChoice {
     pub error: f64,
     /// The part of the error that is there without noise.
     pub left_out: f64,
+}
+
+impl TunedChoice {
+    fn new(every: Every, bound: BoundSpec, share: BudgetShare, found: RelativeError) -> TunedChoice {
+        let BoundSpec { keys, per_key, weight, .. } = bound;
+        let RelativeError { error, left_out } = found;
+        TunedChoice { every, keys, per_key, weight, share, error, left_out }
+    }
 }
 
 /// A bound with its error.
@@ -198,6 +215,7 @@ impl Tuning {
             // They were tried beside the numbers that are not chosen.
             (release.keys, release.per_key, release.shares) = (Vec::new(), Vec::new(), Vec::new());
             (release.windows, release.range) = (Vec::new(), None);
+            (release.weights, release.weight) = (Vec::new(), None);
             is_kept = true;
         }
         self.is_reduced = self.tuned.shares() < job.shares();
@@ -229,7 +247,6 @@ const LEAST: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
 const FINE_SHARE: u64 = BudgetShare::WHOLE.parts() / 10_000;
 
 /// The bound of a release: of keys, and of records of each.
-type KeysAndRecords = (Option<u32>, Option<u32>);
 
 impl Job {
     /// Chooses bounds by the shape of a log. Shares are given to the releases so that the mean of their
@@ -301,12 +318,17 @@ impl Job {
             };
             let chosen = found.get(at).cloned().flatten();
             if let (Some(found), Some(release)) = (&chosen, tuned.releases.get_mut(at)) {
-                (release.bound.keys, release.bound.per_key) = found.bound;
+                release.bound = found.bound;
                 release.price = PriceSpec::Share(found.share);
             }
             let every = tuned.releases.get(at).map_or(release.every, |release| release.every);
             let of_keys = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_keys);
             let of_records = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_records);
+            let of_weights = chosen.as_ref().map_or(Vec::new(), ChosenBound::of_weights);
+            let weight = match (sweep, &chosen) {
+                (Ok(sweep), Some(found)) => WeightAdvice::of(sweep, found),
+                _ => None,
+            };
             let of_shares = match (sweep, &chosen) {
                 (Ok(sweep), Some(found)) if scope.shares => shares::swept(sweep, found.share),
                 _ => Vec::new(),
@@ -322,6 +344,8 @@ impl Job {
                 chosen: chosen.map(|found| found.choice(every)),
                 keys: of_keys,
                 per_key: of_records,
+                weights: of_weights,
+                weight,
                 shares: of_shares,
                 windows,
                 range,
@@ -460,7 +484,7 @@ impl Job {
 /// The best bound of a release at a share, and what else was tried.
 #[derive(Clone, Debug)]
 struct ChosenBound {
-    bound: KeysAndRecords,
+    bound: BoundSpec,
     share: BudgetShare,
     error: RelativeError,
     tried: Vec<TriedBound>,
@@ -475,31 +499,37 @@ impl ChosenBound {
     fn of(sweep: &ReleaseSweep<'_>, share: BudgetShare) -> Option<ChosenBound> {
         let tried = sweep.sweep(share);
         let best = tried.iter().min_by(|one, other| one.found.error.total_cmp(&other.found.error))?;
-        let stated = (sweep.release.bound.keys, sweep.release.bound.per_key);
-        let present = tried.iter().find(|tried| (tried.keys, tried.per_key) == stated);
+        let present = tried.iter().find(|tried| tried.bound == sweep.release.bound);
         let chosen = match present {
             Some(present) if best.found.error > SMALLER * present.found.error => present,
             _ => best,
         };
-        let (bound, error) = ((chosen.keys, chosen.per_key), chosen.found);
+        let (bound, error) = (chosen.bound, chosen.found);
         Some(ChosenBound { bound, share, error, tried })
     }
 
     fn choice(&self, every: Every) -> TunedChoice {
-        let ChosenBound { bound: (keys, per_key), share, error, .. } = *self;
-        TunedChoice { every, keys, per_key, share, error: error.error, left_out: error.left_out }
+        TunedChoice::new(every, self.bound, self.share, self.error)
     }
 
     /// Returns the bounds of keys that were tried beside the chosen bound of records.
     fn of_keys(&self) -> Vec<SweptBound> {
-        let beside = self.tried.iter().filter(|tried| tried.per_key == self.bound.1);
-        beside.filter_map(|tried| swept(tried.keys, tried.found)).collect()
+        let beside = |tried: &&TriedBound| tried.bound == BoundSpec { keys: tried.bound.keys, ..self.bound };
+        self.tried.iter().filter(beside).filter_map(|tried| swept(tried.bound.keys, tried.found)).collect()
     }
 
     /// Returns the bounds of records that were tried beside the chosen bound of keys.
     fn of_records(&self) -> Vec<SweptBound> {
-        let beside = self.tried.iter().filter(|tried| tried.keys == self.bound.0);
-        beside.filter_map(|tried| swept(tried.per_key, tried.found)).collect()
+        let beside =
+            |tried: &&TriedBound| tried.bound == BoundSpec { per_key: tried.bound.per_key, ..self.bound };
+        self.tried.iter().filter(beside).filter_map(|tried| swept(tried.bound.per_key, tried.found)).collect()
+    }
+
+    /// Returns the weights that were tried beside the other chosen numbers.
+    fn of_weights(&self) -> Vec<SweptBound> {
+        let beside =
+            |tried: &&TriedBound| tried.bound == BoundSpec { weight: tried.bound.weight, ..self.bound };
+        self.tried.iter().filter(beside).filter_map(|tried| swept(tried.bound.weight, tried.found)).collect()
     }
 }
 
@@ -508,9 +538,8 @@ fn swept(bound: Option<u32>, found: RelativeError) -> Option<SweptBound> {
 }
 
 fn choice_of(sweep: &ReleaseSweep<'_>, release: &ReleaseSpec) -> Option<TunedChoice> {
-    let (keys, per_key, share) = (release.bound.keys, release.bound.per_key, sweep.share());
-    let RelativeError { error, left_out } = sweep.at((keys, per_key), share)?;
-    Some(TunedChoice { every: release.every, keys, per_key, share, error, left_out })
+    let (bound, share) = (release.bound, sweep.share());
+    Some(TunedChoice::new(release.every, bound, share, sweep.at(bound, share)?))
 }
 
 /// Returns true if the mean error of the releases that get another share is smaller than before.

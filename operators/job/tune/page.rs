@@ -85,14 +85,15 @@ impl TunedRelease {
 impl TunedChoice {
     /// Returns the numbers without their error.
     fn numbers(&self) -> impl PartialEq {
-        (self.every, self.keys, self.per_key, self.share)
+        (self.every, self.keys, self.per_key, self.weight, self.share)
     }
 
     fn described(&self) -> String {
-        let TunedChoice { every, keys, per_key, share, error, left_out } = self;
+        let TunedChoice { every, keys, per_key, weight, share, error, left_out } = self;
         let mut numbers = vec![format!("every {every}")];
         numbers.extend(keys.map(|keys| format!("keys {keys}")));
         numbers.extend(per_key.map(|records| format!("per_key {records}")));
+        numbers.extend(weight.map(|weight| format!("weight {weight}")));
         numbers.push(format!("share {}", share.to_decimal()));
         format!(
             "{}: errs by {}, {} of it without noise",
@@ -144,7 +145,9 @@ impl Display for Tuning {
             if let Some(keys) = self.assumed_keys(release) {
                 line(f, "keys", &format!("{keys} as it is, {KEYS_ARE_ASSUMED}"))?;
             }
-            for (name, swept) in [("keys", &release.keys), ("per_key", &release.per_key)] {
+            let swept =
+                [("keys", &release.keys), ("per_key", &release.per_key), ("weight", &release.weights)];
+            for (name, swept) in swept {
                 if swept.len() > 1 {
                     line(f, name, &bounds(swept))?;
                 }
@@ -154,6 +157,9 @@ impl Display for Tuning {
             }
             if release.windows.len() > 1 {
                 line(f, "every", &windows(&release.windows))?;
+            }
+            if let Some(weight) = &release.weight {
+                line(f, "weight", &weight.sentence())?;
             }
             if let Some(range) = &release.range {
                 line(f, "range", &range.sentence())?;

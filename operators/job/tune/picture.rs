@@ -125,6 +125,7 @@ fn panels(release: &TunedRelease, present: &TunedChoice, chosen: &TunedChoice) -
     let panels = [
         Panel { name: "bound.keys", numbers: bounds(&release.keys, present.keys, chosen.keys) },
         Panel { name: "bound.per_key", numbers: bounds(&release.per_key, present.per_key, chosen.per_key) },
+        Panel { name: "bound.weight", numbers: bounds(&release.weights, present.weight, chosen.weight) },
         Panel { name: "share", numbers: release.shares.iter().map(share).collect() },
         Panel { name: "every", numbers: release.windows.iter().enumerate().map(window).collect() },
     ];

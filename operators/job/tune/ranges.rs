@@ -6,9 +6,9 @@
 
 use serde::Serialize;
 
+use super::ChosenBound;
 use super::sweep::ReleaseSweep;
-use super::{ChosenBound, KeysAndRecords};
-use crate::job::config::{BudgetShare, ConfigNumber};
+use crate::job::config::{BoundSpec, BudgetShare, ConfigNumber};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::CellMeasure;
 use crate::job::plan::percent;
@@ -151,7 +151,7 @@ impl Tried {
         sweep: &ReleaseSweep<'_>,
         place: (usize, &LogShape),
         (range, width): ((i64, i64), i64),
-        (bound, share): (KeysAndRecords, BudgetShare),
+        (bound, share): (BoundSpec, BudgetShare),
     ) -> Option<Tried> {
         let error = sweep.with_range(place, range, width)?.at(bound, share)?.error;
         Some(Tried { range, error })

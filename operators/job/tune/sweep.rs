@@ -8,7 +8,7 @@
 
 use super::ranges::in_steps;
 use crate::accounting::PrivacyCost;
-use crate::job::config::{BudgetShare, ConfigNumber, Job, PriceSpec, Protected, ReleaseSpec};
+use crate::job::config::{BoundSpec, BudgetShare, ConfigNumber, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::{CellContent, CellMeasure, ReleaseCells};
 use crate::job::release_plan::ReleasePlan;
@@ -55,8 +55,7 @@ pub(super) struct RelativeError {
 /// A bound with its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TriedBound {
-    pub(super) keys: Option<u32>,
-    pub(super) per_key: Option<u32>,
+    pub(super) bound: BoundSpec,
     pub(super) found: RelativeError,
 }
 
@@ -164,43 +163,35 @@ impl<'t> ReleaseSweep<'t> {
     }
 
     /// Returns the content of each cell with a bound.
-    fn bounded(&self, keys: Option<u32>, per_key: Option<u32>) -> Vec<CellContent> {
-        match self.job.privacy.privacy_unit {
+    fn bounded(&self, bound: &BoundSpec) -> Vec<CellContent> {
+        match (&self.job.privacy.privacy_unit, bound.weight) {
             // Each record is protected by itself.
-            Protected::Record => self.cells.bounded(u32::MAX, u32::MAX),
-            Protected::Person { .. } => self.cells.bounded(keys.unwrap_or(1), per_key.unwrap_or(1)),
+            (Protected::Record, _) => self.cells.bounded(u32::MAX, u32::MAX),
+            (Protected::Person { .. }, Some(_)) => self.cells.weighed(bound, self.release.noise),
+            (Protected::Person { .. }, None) => {
+                self.cells.bounded(bound.most_keys(), bound.per_key.unwrap_or(1))
+            }
         }
     }
 
     /// Returns the error with a bound, at a share.
-    pub(super) fn at(
-        &self,
-        (keys, per_key): (Option<u32>, Option<u32>),
-        share: BudgetShare,
-    ) -> Option<RelativeError> {
-        let noise = self.noise(self.with((keys, per_key), share))?;
-        Some(self.error(&self.bounded(keys, per_key), noise))
+    pub(super) fn at(&self, bound: BoundSpec, share: BudgetShare) -> Option<RelativeError> {
+        let noise = self.noise(self.with(bound, share))?;
+        Some(self.error(&self.bounded(&bound), noise))
     }
 
     /// Returns the release with another bound and another share.
-    pub(super) fn with(
-        &self,
-        (keys, per_key): (Option<u32>, Option<u32>),
-        share: BudgetShare,
-    ) -> ReleaseSpec {
-        let mut release = self.release.clone();
-        (release.bound.keys, release.bound.per_key) = (keys, per_key);
-        release.price = PriceSpec::Share(share);
-        release
+    pub(super) fn with(&self, bound: BoundSpec, share: BudgetShare) -> ReleaseSpec {
+        ReleaseSpec { bound, price: PriceSpec::Share(share), ..self.release.clone() }
     }
 
     /// Returns each bound with its error at a share: of each part that the job file states, its own number,
     /// and the usual ones up to the largest that somebody of the log has.
     pub(super) fn sweep(&self, share: BudgetShare) -> Vec<TriedBound> {
         let mut found = Vec::new();
-        self.each_bound(|keys, per_key| {
-            let error = self.at((keys, per_key), share);
-            found.extend(error.map(|error| TriedBound { keys, per_key, found: error }));
+        self.each_bound(|bound| {
+            let error = self.at(bound, share);
+            found.extend(error.map(|error| TriedBound { bound, found: error }));
         });
         found
     }
@@ -211,9 +202,9 @@ impl<'t> ReleaseSweep<'t> {
         let mut least = vec![1.0f64; shares.len()];
         let Some(first) = shares.first() else { return least };
         let power = if matches!(self.job.account().cap(), PrivacyCost::Pure { .. }) { 1.0 } else { 0.5 };
-        self.each_bound(|keys, per_key| {
-            let Some(noise) = self.noise(self.with((keys, per_key), *first)) else { return };
-            let bounded = self.bounded(keys, per_key);
+        self.each_bound(|bound| {
+            let Some(noise) = self.noise(self.with(bound, *first)) else { return };
+            let bounded = self.bounded(&bound);
             for (share, least) in shares.iter().zip(&mut least) {
                 let factor = (first.parts() as f64 / share.parts() as f64).powf(power);
                 *least = least.min(self.error(&bounded, noise.times(factor)).error);
@@ -225,14 +216,16 @@ impl<'t> ReleaseSweep<'t> {
     /// Returns the error that is left without noise and with every bound.
     pub(super) fn floor(&self, share: BudgetShare) -> f64 {
         let most = |bound: Option<u32>| bound.map(|_| u32::MAX);
-        let (keys, per_key) = (most(self.release.bound.keys), most(self.release.bound.per_key));
-        let threshold = self.noise(self.with((self.release.bound.keys, self.release.bound.per_key), share));
+        let bound = self.release.bound;
+        let threshold = self.noise(self.with(bound, share));
+        let (keys, per_key) = (most(bound.keys.or(bound.weight)), most(bound.per_key));
+        let bound = BoundSpec { keys, per_key, weight: None, ..bound };
         let none =
             SweptNoise { reach: 0.0, count: 0.0, threshold: threshold.and_then(|noise| noise.threshold) };
-        self.error(&self.bounded(keys, per_key), none).error
+        self.error(&self.bounded(&bound), none).error
     }
 
-    fn each_bound(&self, mut each: impl FnMut(Option<u32>, Option<u32>)) {
+    fn each_bound(&self, mut each: impl FnMut(BoundSpec)) {
         let bound = &self.release.bound;
         let by_person = matches!(self.job.privacy.privacy_unit, Protected::Person { .. });
         let tried = |stated: Option<u32>, most: u32| match stated.filter(|_| by_person && self.knows_bounds) {
@@ -249,9 +242,45 @@ impl<'t> ReleaseSweep<'t> {
             true => tried(bound.keys, self.cells.most_keys),
             false => vec![bound.keys],
         };
-        for keys in keys {
-            per_key.iter().for_each(|per_key| each(keys, *per_key));
+        // A weight takes the place of keys, which are then those that may count in part.
+        let most = bound.most_keys();
+        let bounds: Vec<BoundSpec> = match bound.weight {
+            Some(weight) if self.knows_keys && self.knows_bounds => {
+                let tried = usual(weight, self.cells.most_keys).into_iter();
+                let below = tried.filter(|tried| *tried < most || *tried == weight);
+                below.map(|weight| BoundSpec { weight: Some(weight), ..*bound }).collect()
+            }
+            Some(_) => vec![*bound],
+            None => keys.into_iter().map(|keys| BoundSpec { keys, ..*bound }).collect(),
+        };
+        for bound in bounds {
+            per_key.iter().for_each(|per_key| each(BoundSpec { per_key: *per_key, ..bound }));
         }
+    }
+
+    /// Returns the weight with the least error beside the other numbers of a bound without one, and as many keys as
+    /// people have; `None` if nobody can count in part, or the log does not say how many keys a person has.
+    pub(super) fn best_weight(&self, bound: BoundSpec, share: BudgetShare) -> Option<TriedBound> {
+        let stated = bound.keys?;
+        if bound.weight.is_some() || !self.release.can_be_weighted() || !self.knows_keys || !self.knows_bounds
+        {
+            return None;
+        }
+        // Where keys are listed more of them cost nothing; each key that is discovered does.
+        let most = self.cells.most_keys;
+        let keys = match self.release.selects_partitions() {
+            false => vec![most],
+            true => {
+                let times = [1, 2, 4].map(|times| stated.saturating_mul(times)).into_iter();
+                times.filter(|keys| *keys < most).chain([most]).collect()
+            }
+        };
+        let tried = keys.iter().flat_map(|keys| {
+            let weights = usual(stated, *keys).into_iter().filter(move |weight| weight < keys);
+            weights.map(|weight| BoundSpec { keys: Some(*keys), weight: Some(weight), ..bound })
+        });
+        let found = tried.filter_map(|bound| Some(TriedBound { bound, found: self.at(bound, share)? }));
+        found.min_by(|one, other| one.found.error.total_cmp(&other.found.error))
     }
 
     /// Returns the error of the release, from what a bound leaves of each cell and the noise.
@@ -260,7 +289,7 @@ impl<'t> ReleaseSweep<'t> {
         let mut found = None;
         for (cell, kept) in self.cells.cells.iter().zip(bounded) {
             // A key that is found stays in the windows from then on.
-            if noise.threshold.is_none_or(|threshold| kept.people >= threshold) {
+            if noise.threshold.is_none_or(|threshold| kept.present >= threshold) {
                 found = Some(cell.key);
             }
             let is_found = noise.threshold.is_none() || found == Some(cell.key);

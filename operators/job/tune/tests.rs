@@ -339,6 +339,58 @@ fn a_release_that_is_not_tuned_says_why() {
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
 }
 
+// Refutes advice on a weight that errs by more than it says, or that is given where a weight is no better; and a stated weight
+// that is not tuned.
+#[test]
+fn a_weight_that_leaves_less_out_is_advised_of() {
+    // Of ten people one has all four pages, and the others have one.
+    let release = |bound: &str| {
+        let statistic = "people = { by = \"page\", keys = [\"a\", \"b\", \"c\", \"d\"] }";
+        format!(
+            "[[release]]\nname = \"people\"\nevery = \"1 day\"\n{statistic}\nbound = {{ {bound} }}\nnoise = \"gaussian\"\nshare = 0.0002\n"
+        )
+    };
+    let line = |who, page| Line { who, quarter: 0, page, cents: None };
+    let log: Vec<Line> = (1..400u64)
+        .flat_map(|who| {
+            if who % 10 == 0 { (0..4).collect() } else { vec![who % 4] }
+                .into_iter()
+                .map(move |page| line(who, page))
+        })
+        .collect();
+    let keys = job(&release("keys = 1"));
+    let shape = shape(&keys, &log);
+    let tuning = keys.tune(&shape, TuningScope::BOUNDS).unwrap();
+    let advice = tuning.releases[0].weight.clone().unwrap();
+    let chosen = tuning.releases[0].chosen.clone().unwrap();
+    assert!(advice.error <= 0.95 * chosen.error, "{advice:?} {chosen:?}");
+    assert!(
+        tuning.to_string().contains(&format!("keys = {}, weight = {} errs by", advice.keys, advice.weight))
+    );
+    let stated = job(&release(&format!("keys = {}, weight = {}", advice.keys, advice.weight)));
+    let tuned = stated.tune(&shape, TuningScope::BOUNDS).unwrap();
+    let present = tuned.releases[0].present.clone().unwrap();
+    assert!((present.error - advice.error).abs() < 1e-12, "{present:?} {advice:?}");
+    assert!(tuned.releases[0].weight.is_none() && tuned.releases[0].weights.len() > 1);
+    // Another weight is tuned to this one, in the text too.
+    let other = release("keys = 4, weight = 3");
+    let tuned = job(&other).tune(&shape, TuningScope::BOUNDS).unwrap();
+    assert_eq!(tuned.releases[0].chosen.as_ref().unwrap().weight, Some(advice.weight));
+    let edited = tuned.edited(Path::new("job.toml"), &text("", &other));
+    let EditedJob::Text(edited) = edited else { panic!("{edited:?}") };
+    assert!(
+        edited.contains(&format!(
+            "weight = {} }}   # tuned: weight = {} errs by",
+            advice.weight, advice.weight
+        )),
+        "{edited}"
+    );
+    // Nobody has a second page.
+    let single: Vec<Line> = (1..400u64).map(|who| line(who, who % 4)).collect();
+    let shape = super::super::log_shape::tests::shape(&keys, &single);
+    assert!(keys.tune(&shape, TuningScope::BOUNDS).unwrap().releases[0].weight.is_none());
+}
+
 // Refutes a range that pays for noise or clips most values and is passed in silence, advice that is no better, and advice on a
 // range that fits. The values are from -5 to 25.
 #[test]

@@ -136,7 +136,7 @@ impl RunningForm<2> for RunningMean {
     }
 
     fn estimate(&self, [sum, count]: [Estimate<i128>; 2]) -> Estimate<f64> {
-        divided(&self.0, &sum, &count)
+        divided(&self.0, &sum, &count, [1; 2])
     }
 }
 

@@ -179,7 +179,7 @@ fn one_person_moves_the_vector_by_the_sensitivity_and_no_more() {
                 Total::people(limits, keys()).unwrap(),
                 Total::sum(range, limits, keys()).unwrap(),
             ] {
-                let numbers = |cell: &Cell| vec![asked.measure.value(cell)];
+                let numbers = |cell: &Cell| vec![asked.number(cell)];
                 replay(asked.sensitivity(), &limits, &range, |values| total(&asked, values), numbers);
             }
             let mean = Mean::new(range, limits, keys()).unwrap();

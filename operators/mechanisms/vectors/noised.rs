@@ -190,7 +190,8 @@ impl Numbers for MeanLine {
             Sums::Clipped(columns) => {
                 let column = |(place, (range, column)): (usize, &(Range, NoisedColumn))| {
                     let sums = column.estimates(rows, |cell: &Moments| cell.sum(place), None, noise);
-                    let widths = sums.iter().zip(&counts).map(|(sum, count)| divided(range, sum, count));
+                    let widths =
+                        sums.iter().zip(&counts).map(|(sum, count)| divided(range, sum, count, [1; 2]));
                     widths.collect()
                 };
                 columns.iter().enumerate().map(column).collect()

@@ -1,7 +1,7 @@
 //! Each word against one table that sees every record, in one order, at once.
 
 mod alone;
-mod case;
+pub(super) mod case;
 mod overlap;
 
 use super::*;

@@ -26,6 +26,8 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let (many_keys, contribution) = (statistic.is_keyed(), statistic.contribution());
     let one_value = contribution == ContributionKind::OneValue;
     let many_records = contribution.has_records();
+    // Beside a weight, a person counts in all keys that are listed.
+    let in_all = release.bound.weight.is_some() && !release.selects_partitions();
     // If windows are added up, a person's contribution is bounded over all of them together.
     let of_all = release.running.is_some();
     let of = if of_all { ", over all windows together" } else { "" };
@@ -36,7 +38,7 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
             "keys",
             release.bound.keys,
             person && many_keys,
-            person && many_keys,
+            person && many_keys && !in_all,
             if of_all {
                 "how many keys a person counts in"
             } else {
@@ -75,11 +77,25 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
         }
     }
     bound_of_entries(node, release, person);
+    weight(node, release, person);
     // Every mechanism refuses sensitivities above 2^40.
-    let most =
-        u64::from(release.bound.keys.unwrap_or(1)).saturating_mul(release.bound.per_key.unwrap_or(1).into());
+    let most = u64::from(release.bound.keys.or(release.bound.weight).unwrap_or(1))
+        .saturating_mul(release.bound.per_key.unwrap_or(1).into());
     if most > 1 << 40 {
         place.conflict::<()>("keys times per_key above 2^40", "a smaller bound");
+    }
+}
+
+/// Refuses a weight where nobody can count in part, and one that leaves everybody whole.
+fn weight(node: &ConfigNode<'_>, release: &ReleaseSpec, person: bool) {
+    let Some(weight) = release.bound.weight else { return };
+    let place = node.descendant(&["bound", "weight"]);
+    if !person || !release.can_be_weighted() {
+        let remedy = "no weight: it is for people of counts, sums, means and histograms by keys, without running and rollup";
+        place.conflict::<()>("a weight where nobody counts in part", remedy);
+    } else if release.bound.keys.is_some_and(|keys| keys <= weight) {
+        let remedy = "keys above the weight: in how many keys a person counts, wholly or in part";
+        place.conflict::<()>("a weight of all keys of a person", remedy);
     }
 }
 

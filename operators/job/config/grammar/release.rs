@@ -101,6 +101,18 @@ pub(super) const RELEASE: &[JobField] = &[
              windows without one as `over` holds, over all windows together.",
         )
         .costs("Noise grows with the square root; with fewer, people who come back after a pause are missed."),
+    whole("release.bound.weight")
+        .without("a person with more than `keys` counts in `keys` of them, and not in the others")
+        .example("bound = { keys = 30, per_key = 10, weight = 3 }")
+        .means(
+            "The number of whole keys that a person comes to at most: of somebody with more, each key counts in part. \
+             Of counts, people, sums, means and histograms of a window; `keys`, which is above it, may be left out where \
+             keys are listed.",
+        )
+        .costs(
+            "The noise is that of `keys = weight`; a smaller weight counts people with much in smaller parts, and \
+             those with little in full.",
+        ),
     words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])
         .example("noise = \"gaussian\"")
         .means("The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value.")

@@ -144,6 +144,28 @@ fn keys_and_bounds_that_cannot_be() {
             &["release[1].bound.per_key", "there is no second one"],
         ),
     ]);
+    const WEIGHT: &str = "count = { by = \"vendor\", keys = [\"a\", \"b\", \"c\"] }\nbound = { per_key = 1, windows = 12, weight = 2 }";
+    assert!(parse(&GOOD.replace(COUNT, WEIGHT)).is_ok(), "keys that are listed need no bound");
+    let in_part = &["a weight where nobody counts in part"][..];
+    check(&[
+        (COUNT, "count = {}\nbound = { per_key = 1, windows = 12, weight = «2 }", in_part),
+        (
+            COUNT,
+            "count = { by = \"vendor\", keys = \"discover\" }\nbound = «{ per_key = 1, windows = 12, weight = 2 }",
+            &["no bound of keys"],
+        ),
+        (
+            COUNT,
+            "count = { by = \"vendor\", keys = \"discover\" }\nbound = { keys = 2, per_key = 1, windows = 12, weight = «2 }",
+            &["a weight of all keys of a person", "keys above the weight"],
+        ),
+        (
+            COUNT,
+            "max = { of = \"rating\", grid = \"log\", by = \"vendor\", keys = [\"a\", \"b\"] }\n\
+             bound = { keys = 2, windows = 12, weight = «1 }",
+            in_part,
+        ),
+    ]);
     let record = GOOD.replace("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
     let refused = parse(&record).unwrap_err().to_string();
     assert!(refused.contains("20:18: release[1].bound.keys: found more than there can be"), "{refused}");

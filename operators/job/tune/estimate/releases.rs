@@ -126,7 +126,7 @@ pub(super) fn releases(
             running: None,
             condition: None,
             statistic,
-            bound: BoundSpec { keys: None, per_key, windows: None, entries: None },
+            bound: BoundSpec { per_key, ..BoundSpec::NONE },
             noise,
             price: PriceSpec::Share(share),
         })

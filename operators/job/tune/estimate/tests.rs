@@ -8,6 +8,7 @@ use super::super::sweep::ReleaseSweep;
 use super::*;
 use crate::accounting::Interval;
 use crate::decimal::Decimal;
+use crate::job::config::BoundSpec;
 use crate::job::test_jobs::csv_job;
 use crate::ledger::scratch::{Scratch, ScratchPlace};
 use crate::ledger::{Ledger, LedgerKey, Row};
@@ -336,11 +337,11 @@ fn judged(job: &Job, tuned: &Job, truth: &LogShape) -> (Vec<(String, f64, f64)>,
         let Ok(sweep) = ReleaseSweep::of(tuned, (at, truth), release.clone()) else { continue };
         // A bound that cannot be planned is none.
         let of = |bound| sweep.at(bound, sweep.share()).map_or(f64::INFINITY, |found| found.error);
-        let own = of((release.bound.keys, release.bound.per_key));
+        let own = of(release.bound);
         let mut least = f64::INFINITY;
         for keys in bounds(release.bound.keys, 16) {
             for per_key in bounds(release.bound.per_key, most_records) {
-                least = least.min(of((keys, per_key)));
+                least = least.min(of(BoundSpec { keys, per_key, ..release.bound }));
             }
         }
         found.push((release.name.to_string(), own, least));

@@ -3,16 +3,16 @@
 use super::*;
 
 /// A job: its windows, its bound, and what came.
-pub(super) struct Case {
-    pub(super) schedule: Schedule,
-    pub(super) late: i64,
+pub(in crate::dataflow::pipeline::tests) struct Case {
+    pub(in crate::dataflow::pipeline::tests) schedule: Schedule,
+    pub(in crate::dataflow::pipeline::tests) late: i64,
     keys: u64,
     per_key: u64,
-    pub(super) scripts: Vec<Script<Event>>,
-    pub(super) listed: Vec<u32>,
+    pub(in crate::dataflow::pipeline::tests) scripts: Vec<Script<Event>>,
+    pub(in crate::dataflow::pipeline::tests) listed: Vec<u32>,
 }
 
-pub(super) fn case(seed: u64, random: &mut Random) -> Case {
+pub(in crate::dataflow::pipeline::tests) fn case(seed: u64, random: &mut Random) -> Case {
     let schedule = match random.below(4) {
         0 => Schedule::tumbling(span(10), 0, Some(HORIZON)),
         1 => Schedule::sliding(span(30), span(10), 0, Some(HORIZON)),
@@ -39,7 +39,7 @@ pub(super) fn case(seed: u64, random: &mut Random) -> Case {
 
 impl Case {
     /// The windows that a record is in time for.
-    pub(super) fn in_time(&self, window: Interval) -> Vec<Event> {
+    pub(in crate::dataflow::pipeline::tests) fn in_time(&self, window: Interval) -> Vec<Event> {
         let all = given(&self.scripts);
         let in_time = all.into_iter().filter(|(declared, (_, _, _, time, _))| {
             (window.start()..window.end()).contains(time) && declared.saturating_sub(self.late) < window.end()
@@ -51,12 +51,12 @@ impl Case {
         Cap::new(self.keys, self.per_key).unwrap()
     }
 
-    pub(super) fn bound(&self) -> Bound {
+    pub(in crate::dataflow::pipeline::tests) fn bound(&self) -> Bound {
         Bound::keys(self.keys).per_key(self.per_key)
     }
 
     /// The reference.
-    pub(super) fn expect<K, R, T, C>(
+    pub(in crate::dataflow::pipeline::tests) fn expect<K, R, T, C>(
         &self,
         rule: R,
         read: impl Fn(&ContributionSelector, &Event) -> Option<(K, R::Value)>,
