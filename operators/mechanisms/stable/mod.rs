@@ -40,6 +40,10 @@
 //!
 //! With add/remove adjacency the noised count of people adds its own rho and its own delta.
 //!
+//! The design is that of Brown, Hopkins and Smith 2023; the constants are not, and nothing here rests on the
+//! lemmas of the paper. `docs/proofs/stable.md` derives each constant: `10 k lambda`, the factors 8/7 and
+//! 10/7 of `gamma`, the distance of the means, and the cost of the shape.
+//!
 //! The running time of a release is not covered: outliers and near ties take longer. The caller must publish
 //! an answer at a public time, as the answers of a window are published at its end, however long it took.
 //!
