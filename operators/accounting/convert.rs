@@ -14,8 +14,8 @@ pub fn rho_of_pure(epsilon: f64) -> f64 {
     epsilon * libm::tanh(epsilon / 2.0) * (1.0 + MARGIN)
 }
 
-/// The zCDP cost of an epsilon-bounded-range mechanism, such as the exponential mechanism at epsilon:
-/// `epsilon^2 / 8`. Permute-and-flip is not one of them.
+/// The zCDP cost of an epsilon-bounded-range mechanism (Durfee and Rogers 2019), such as the exponential
+/// mechanism at epsilon: `epsilon^2 / 8` (Cesar and Rogers 2021). Permute-and-flip is not one of them.
 pub fn rho_of_bounded_range(epsilon: f64) -> f64 {
     epsilon * epsilon / 8.0 * (1.0 + MARGIN)
 }

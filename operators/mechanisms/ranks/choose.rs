@@ -15,14 +15,15 @@ pub(super) struct EqualLossRun {
 /// The choice of an answer among those of a grid.
 #[derive(Clone, Debug)]
 pub(super) enum AnswerChoice {
-    /// In proportion to the weight of its loss above the least one. Of bounded range: the logarithms of what
-    /// one person changes the probabilities by lie within `2 half` of each other, so it costs pure
-    /// `epsilon = 2 half` and `epsilon^2 / 8` of rho (Dong, Durfee and Rogers 2020).
+    /// In proportion to the weight of its loss above the least one. Of bounded range (Durfee and Rogers
+    /// 2019): the logarithms of the factors by which one person changes the probabilities lie within `2 half` of
+    /// each other. So it costs pure `epsilon = 2 half`, `epsilon^2 / 8` of rho (Cesar and Rogers 2021), and
+    /// the mu of pure `half` ([`mu_of_bounded_range`](crate::accounting::gdp::mu_of_bounded_range)).
     Exponential(Decay),
     /// The first, in a random order, whose coin of probability `exp(-rate (loss - least loss))` shows `true`
     /// (McKenna and Sheldon 2020). At `rate = half / step` it costs pure `2 half`, and it errs no more than
-    /// the exponential mechanism, by down to a half of it; but its range is not bounded, so there is no such
-    /// price in rho.
+    /// the exponential mechanism, by down to a half of it; but its range is not bounded by `2 half`, so there
+    /// is no such price in rho.
     Flip(Ratio),
 }
 

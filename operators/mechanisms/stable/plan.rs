@@ -430,11 +430,11 @@ pub(super) struct ThresholdTest {
 /// cut lowers it:
 ///
 /// **Lemma.** The variance of a law with log-concave weights `w` on the integers up to `n` does not fall with
-/// `n`. **Proof.** Let `S(n)` be the sum of `w` up to `n`, `T(n)` that of `S`, and `U(n)` that of `T`: all are
-/// log-concave. Let `v = T(n) / S(n)`, `u = U(n) / S(n)` and `r = S(n+1) / S(n)`. The mean of `n - x` is
-/// `v - 1`, and that of `(n - x) (n - x + 1) / 2` is `u - v`, so the variance is `2 u - v - v^2`. The weight of
-/// `n + 1` has the share `1 - 1/r` and the distance `v` from the mean, so with it the variance is no less if
-/// it was at most `v^2 / r`. From `T(n-1) T(n+1) <= T(n)^2` follows `1/r >= 1 - 1/v`, and from
+/// `n`. **Proof.** Let `S(n)` be the sum of `w` up to `n`, `T(n)` that of `S`, and `U(n)` that of `T`: all
+/// are log-concave. Let `v = T(n) / S(n)`, `u = U(n) / S(n)` and `r = S(n+1) / S(n)`. The mean of `n - x` is
+/// `v - 1`, and that of `(n - x) (n - x + 1) / 2` is `u - v`, so the variance is `2 u - v - v^2`. The weight
+/// of `n + 1` has the share `1 - 1/r` and the distance `v` from the mean, so with it the variance is no less
+/// if it was at most `v^2 / r`. From `T(n-1) T(n+1) <= T(n)^2` follows `1/r >= 1 - 1/v`, and from
 /// `U(n-2) U(n) <= U(n-1)^2` follows `u <= v^2`: the variance is at most
 /// `v^2 - v = v^2 (1 - 1/v) <= v^2 / r`. ∎
 #[derive(Clone, Copy, Debug)]
