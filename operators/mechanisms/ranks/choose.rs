@@ -16,9 +16,9 @@ pub(super) struct EqualLossRun {
 #[derive(Clone, Debug)]
 pub(super) enum AnswerChoice {
     /// In proportion to the weight of its loss above the least one. Of bounded range (Durfee and Rogers
-    /// 2019): the logarithms of the factors by which one person changes the probabilities lie within `2 half` of
-    /// each other. So it costs pure `epsilon = 2 half`, `epsilon^2 / 8` of rho (Cesar and Rogers 2021), and
-    /// the mu of pure `half` ([`mu_of_bounded_range`](crate::accounting::gdp::mu_of_bounded_range)).
+    /// 2019): the logarithms of the factors by which one person changes the probabilities lie within `2 half`
+    /// of each other. So it costs pure `epsilon = 2 half`, `epsilon^2 / 8` of rho (Cesar and Rogers 2021),
+    /// and the mu of pure `half` ([`mu_of_bounded_range`](crate::accounting::gdp::mu_of_bounded_range)).
     Exponential(Decay),
     /// The first, in a random order, whose coin of probability `exp(-rate (loss - least loss))` shows `true`
     /// (McKenna and Sheldon 2020). At `rate = half / step` it costs pure `2 half`, and it errs no more than

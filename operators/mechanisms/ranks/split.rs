@@ -16,8 +16,16 @@
 //! **What a level costs.** Given the cuts above, a person with `per_key` values has some on each side,
 //! `per_key` together. Losses there move by these parts of the step, so the choices of a level cost parts of
 //! the level's epsilon that add up to it, and as many times 2^-25 beside as there are choices, which is set
-//! aside (see `noise/decay.rs`). In rho each costs its own epsilon squared over 8, together no more than the
-//! square of their sum. Levels are chosen one after the other, by what was chosen before: their costs add up.
+//! aside (see `noise/decay.rs`). Draws of the sides are independent, so costs add up over them:
+//!
+//! * In rho a choice of epsilon costs `epsilon^2 / 8`, and a sum of squares is no more than the square of the
+//!   sum: together no more than the level's epsilon costs.
+//! * In mu it is of range epsilon, and costs `mu^2 = f(epsilon / 2)`, where `f` is the square of
+//!   [`mu_of_pure`](crate::accounting::gdp::mu_of_pure). `f` is convex and 0 at 0, so that
+//!   `f(x) + f(y) <= f(x + y)`: together no more than `f` of half of the level's epsilon.
+//!
+//! Levels are chosen one after the other, by what was chosen before: their costs add up too, in mu the
+//! squares, and each level has an equal part of what is spent.
 //!
 //! **A cut is exact.** Every number of values below it is one that can be chosen, also among equal ones (`cuts.rs`), and
 //! its loss is the number of values by which what is below differs from what was wanted: what goes to each side is what
