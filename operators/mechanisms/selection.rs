@@ -20,6 +20,35 @@
 //! with one record of a person in a key does so with its count, which has at least that percentage
 //! before the key is found.
 //!
+//! # What several keys cost together
+//!
+//! Let a person be in `j <= keys` keys, and move the number of key `i` by `d_i`, at most `D`. Each key has
+//! draws of its own, so their costs add up, whichever the currency:
+//!
+//! | noise | a key that moves by `d` costs | because |
+//! |---|---|---|
+//! | Laplace, pure epsilon | `d / b` | losses add up |
+//! | Gaussian, zCDP and mu | `d^2 / 2 sigma^2` | squared lengths add up |
+//! | Laplace, zCDP | `rho_b(d)` (`accounting/laplace.rs`) | divergences of independent draws add up |
+//! | Laplace, mu | half of `f(d / b)`, `f` the square of [`mu_of_pure`](crate::accounting::gdp::mu_of_pure) | the lemma below |
+//!
+//! **Lemma.** Independent draws of Laplace noise of scale `b` on numbers that move by `d_i` cost at most the mu of
+//! which `mu^2 = f(d_1 / b) + f(d_2 / b) + ..`, and that is at most `(d_1 + d_2 + ..) / D` times `f(D / b)`.
+//!
+//! **Proof.** Number `i` is purely `d_i / b`-private, so it is one function of a draw of `N(0, 1)` without the person
+//! and of `N(mu_i, 1)` with them, `mu_i^2 = f(d_i / b)`. All numbers together are one function of a vector of
+//! such draws, whose two laws differ in the mean by a vector of the length `mu`, `mu^2 = mu_1^2 + mu_2^2 +
+//! ..`. What is orthogonal to that vector is the same in both and independent of the rest, so the vector of
+//! draws is a function of one draw of `N(0, 1)` or `N(mu, 1)`. And `f` is convex and 0 at 0, so `f(x e) <= x
+//! f(e)` for `x` from 0 to 1: at `e = D / b` and `x = d_i / D`. ∎
+//!
+//! [`Additive::within`] takes the noise for which `keys` numbers that all move by `D` cost what is spent. So
+//! a key costs at most one of `keys` equal parts; one that is to be found has two draws, whose parts of that
+//! add up; and `j` keys cost at most `j` parts. `f(d / b)` being convex, and not linear, a person in fewer
+//! keys or with less in each costs less than that, never more.
+//!
+//! # The part for finding
+//!
 //! The threshold is about `1 + z sigma / sqrt(s)` people with the part `s` for finding, and the noise of the first
 //! number is wider by `1 / sqrt(1 - s)`: there is no split that is best for both. Half of the price is the one by which
 //! the worse of the two is least: neither is more than 1.42 times what it would be with all of the price. Later windows
