@@ -32,15 +32,16 @@
 //! | Laplace, zCDP | `rho_b(d)` (`accounting/laplace.rs`) | divergences of independent draws add up |
 //! | Laplace, mu | half of `f(d / b)`, `f` the square of [`mu_of_pure`](crate::accounting::gdp::mu_of_pure) | the lemma below |
 //!
-//! **Lemma.** Independent draws of Laplace noise of scale `b` on numbers that move by `d_i` cost at most the mu of
-//! which `mu^2 = f(d_1 / b) + f(d_2 / b) + ..`, and that is at most `(d_1 + d_2 + ..) / D` times `f(D / b)`.
+//! **Lemma.** Independent draws of Laplace noise of scale `b` on numbers that move by `d_i` cost at most the
+//! mu of which `mu^2 = f(d_1 / b) + f(d_2 / b) + ..`, and that is at most `(d_1 + d_2 + ..) / D` times
+//! `f(D / b)`.
 //!
-//! **Proof.** Number `i` is purely `d_i / b`-private, so it is one function of a draw of `N(0, 1)` without the person
-//! and of `N(mu_i, 1)` with them, `mu_i^2 = f(d_i / b)`. All numbers together are one function of a vector of
-//! such draws, whose two laws differ in the mean by a vector of the length `mu`, `mu^2 = mu_1^2 + mu_2^2 +
-//! ..`. What is orthogonal to that vector is the same in both and independent of the rest, so the vector of
-//! draws is a function of one draw of `N(0, 1)` or `N(mu, 1)`. And `f` is convex and 0 at 0, so `f(x e) <= x
-//! f(e)` for `x` from 0 to 1: at `e = D / b` and `x = d_i / D`. ∎
+//! **Proof.** Number `i` is purely `d_i / b`-private, so it is one function of a draw of `N(0, 1)` without the
+//! person and of `N(mu_i, 1)` with them, `mu_i^2 = f(d_i / b)`. All numbers together are one function of a
+//! vector of such draws, whose two laws differ in the mean by a vector of the squared length
+//! `mu_1^2 + mu_2^2 + .. = mu^2`. What is orthogonal to that vector is the same in both and independent of the
+//! rest, so the vector of draws is a function of one draw of `N(0, 1)` or of `N(mu, 1)`. And `f` is convex and
+//! 0 at 0, so `f(x e) <= x f(e)` for `x` from 0 to 1: at `e = D / b` and `x = d_i / D`. ∎
 //!
 //! [`Additive::within`] takes the noise for which `keys` numbers that all move by `D` cost what is spent. So
 //! a key costs at most one of `keys` equal parts; one that is to be found has two draws, whose parts of that
