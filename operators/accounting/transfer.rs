@@ -1,18 +1,26 @@
-//! The number of adaptive queries on one data set for which all answers hold for the population that the data
+//! A number of adaptive queries on one data set for which all answers hold for the population that the data
 //! came from.
 //!
-//! Privacy is what keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth,
-//! Sharifi, Shenfeld 2020): answers to questions "what share of people ..?" that are (epsilon, delta)-private
-//! for one person replaced, and within `a` of the *sample* except with probability `b`, are for every `c, d >
-//! 0` within `a + (e^epsilon - 1) + c + 2d` of the *population* except with probability `b / c + delta / d`.
-//! The sample must be drawn independently from that population; nothing else is assumed.
+//! Privacy keeps the answers from fitting the sample. The transfer theorem (Jung, Ligett, Neel, Roth,
+//! Sharifi-Malvajerdi and Shenfeld 2020): answers to questions "what share of people ..?" that are together
+//! (epsilon, delta)-private for one person replaced, and all within `a` of the *sample* except with
+//! probability `b`, are for every `c, d > 0` all within `a + (e^epsilon - 1) + c + 2d` of the *population*
+//! except with probability `b / c + delta / d`. (If `b` is 0, so may `c` be.)
 //!
-//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible. If an answer is
-//! `a + c` off the mean of its question over those samples, a sample is `a` off with probability `c` at
-//! least, since questions lie in 0..1: that happens with probability at most `b / c`. And for the event `B`
-//! that some question's mean is above its population value by `e^epsilon - 1 + 2d`: exchanging one person for
-//! a stranger changes probabilities by `e^epsilon` and `delta`, so the excess summed over `B` is at most
-//! `(e^epsilon - 1) P(B) + delta`, hence `P(B) <= delta / 2d`; as much below.
+//! It is assumed that the people of the sample were drawn independently of each other from that population,
+//! and that the analyst knows nothing of the sample but the answers: each question may depend on former
+//! answers, and on what has nothing to do with the sample. The theorem is about no other figures of the same
+//! sample, and about no other population.
+//!
+//! Proof. Given all answers, think of the sample as drawn anew from what they leave possible: answers and
+//! sample have the same joint law as before. If an answer is more than `a + c` off the mean of its question
+//! over those samples, a sample is more than `a` off it with probability `c` at least, since questions lie in
+//! 0..1: such answers come with probability at most `b / c`. Let `B` be the event that some question's mean
+//! over those samples is above its population value by more than `e^epsilon - 1 + 2d`, and take that question
+//! for each sequence of answers in `B`. The mean over the samples is one over the people of the sample, and
+//! exchanging one of these for a stranger changes probabilities by the factor `e^epsilon` and by `delta`. So
+//! the excess summed over `B` is at most `(e^epsilon - 1) P(B) + delta`, hence `P(B) <= delta / 2d`; as much
+//! below, for the question with 1 and 0 exchanged.
 
 use super::bounded::{BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution};
 use super::convert;
@@ -28,7 +36,7 @@ pub struct Goal {
     failure: f64,
 }
 
-/// The most questions, and how to answer them.
+/// A number of questions whose answers keep a [`Goal`], and how to answer them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransferPlan {
     /// The number of queries.
@@ -72,13 +80,14 @@ impl Goal {
         })
     }
 
-    /// The most questions that a kind of noise can answer. `answers(epsilon, delta, failure, reach)` says how
-    /// many answers within `reach` people of the sample's counts, all of them except with probability
-    /// `failure`, it can give privately (one person replaced, counts of sensitivity 1). `never_fails` where
-    /// it keeps its reach for certain.
+    /// The largest number of questions that was found for a kind of noise: every plan of the search keeps
+    /// the goal, and a larger one may exist. `answers(epsilon, delta, failure, reach)` says how many answers
+    /// within `reach` people of the sample's counts, all of them except with probability `failure`, the noise
+    /// can give privately (one person replaced, counts of sensitivity 1). `never_fails` where it keeps its
+    /// reach for certain.
     ///
     /// # Errors
-    /// Names `people` where not even one question can be answered.
+    /// Names `people` where no plan of even one question was found.
     pub fn plan(
         &self,
         never_fails: bool,
@@ -129,10 +138,10 @@ impl Goal {
         best.map(|(_, plan)| plan).ok_or_else(few)
     }
 
-    /// The most questions that discrete Gaussian noise can answer, and its sigma.
+    /// The largest number of questions that was found for discrete Gaussian noise, and its sigma.
     ///
     /// # Errors
-    /// Names `people` where not even one question can be answered.
+    /// Names `people` where no plan of even one question was found.
     pub fn plan_gaussian(&self) -> Result<(TransferPlan, f64), Invalid> {
         let plan = self.plan(false, gaussian_answers)?;
         let rho = convert::rho_within(plan.epsilon, plan.delta, f64::INFINITY)?;
@@ -140,13 +149,13 @@ impl Goal {
         Ok((plan, sigma))
     }
 
-    /// The most questions that bounded noise can answer, and the noise, certified for them. Its answers never
-    /// err by more than their bound, so the whole failure may go to privacy.
+    /// The largest number of questions that was found for bounded noise, and the noise, certified for them.
+    /// Its answers never err by more than their bound, so the whole failure may go to privacy.
     ///
     /// The plan is made as if the bound were a number of Gaussian deviations, which the certificate states.
     ///
     /// # Errors
-    /// Names `people` where not even one question can be answered.
+    /// Names `people` where no plan of even one question was found.
     pub fn plan_bounded(&self) -> Result<(TransferPlan, CalibratedBoundedNoise), Invalid> {
         let mut deviations = 3.5;
         let mut best: Option<(TransferPlan, CalibratedBoundedNoise)> = None;
@@ -165,8 +174,9 @@ impl Goal {
         best.ok_or_else(few)
     }
 
-    /// Returns the number of queries that could be answered without privacy, each on a part of the data that
-    /// no other query sees: the figure to beat. By Hoeffding's inequality for each, and a union.
+    /// Returns a number of queries that can be answered without privacy, each on a part of the data that no
+    /// other query sees: the figure to compare with. Hoeffding's inequality for each, and a union, prove it;
+    /// an exact binomial tail would prove a few more.
     pub fn fresh(&self) -> u64 {
         let answered = |questions: f64| {
             let part = (self.people / questions).floor();
@@ -222,8 +232,8 @@ fn certified(plan: TransferPlan) -> Result<(TransferPlan, CalibratedBoundedNoise
     best.ok_or_else(few)
 }
 
-/// Returns the number of counts of sensitivity 1 that noise of `sigma = sqrt(questions / 2 rho)` answers
-/// within `reach`: as many as `2 questions e^(-reach^2 / 2 sigma^2)`, a bound for this noise, leaves below
+/// Returns a number of counts of sensitivity 1 that noise of `sigma = sqrt(questions / 2 rho)` answers within
+/// `reach`: as many as keep `2 questions e^(-reach^2 / 2 sigma^2)`, an upper bound for this noise, within
 /// `failure`.
 fn gaussian_answers(epsilon: f64, delta: f64, failure: f64, reach: f64) -> Option<f64> {
     let rho = convert::rho_within(epsilon, delta, f64::INFINITY).ok()? * (1.0 - 4.0 * MARGIN);
