@@ -49,9 +49,15 @@ impl Additive {
     /// The smallest noise, rounded up to 12 digits, for which a vector of this sensitivity costs no more than
     /// `spend`.
     ///
-    /// Gaussian: `rho = L2^2 / 2 sigma^2`, in zCDP and in mu. Laplace: pure `epsilon = L1 / b`, and in both of these `L1 /
-    /// Linf` times the cost of a cell that moves by `Linf`. The cost of a cell is convex in its move, and 0
-    /// without one, so that of a smaller move is at most a proportionate part.
+    /// Gaussian: `rho = L2^2 / 2 sigma^2`, in zCDP and in mu. Laplace: pure `epsilon = L1 / b`, and in both of
+    /// these `L1 / Linf` times the cost of a cell that moves by `Linf`. The cost of a cell is convex in its
+    /// move, and 0 without one, so that of a smaller move is at most a proportionate part.
+    ///
+    /// Gaussian noise, and Laplace noise in pure epsilon, are proved again in integers. The cost of Laplace
+    /// noise in zCDP and in mu is no rational number, and has no such second check. There the part of a cell
+    /// is rounded down (`a_cell`), the cost that is compared with it is rounded up
+    /// ([`rho`](accounting::DiscreteLaplaceCost::rho), [`mu_of_pure`](gdp::mu_of_pure)), and what is drawn has
+    /// exactly the scale that was compared.
     pub(super) fn within(family: Family, spend: Spend, moved: &Sensitivity) -> Result<Additive, Invalid> {
         let most = |value: u128| {
             let remedy = "a bound by which one person moves the answer by at most 2^40";
@@ -177,7 +183,7 @@ fn a_cell(rho: BudgetUnits, (all, largest): (u128, u128)) -> f64 {
     }
     let cells = (all / largest.max(1)) as f64;
     let cell = spend / cells;
-    // At most 2^31 cells, exact in a float; a fused product has the sign of the exact one.
+    // Far fewer than 2^53 cells, exact in a float; a fused product has the sign of the exact one.
     if cell.mul_add(cells, -spend) <= 0.0 { cell } else { cell.next_down() }
 }
 
