@@ -16,6 +16,8 @@
 //! the unit circle and above it outside. So every zero lies on the circle, every zero of `e^k` is imaginary,
 //! `e^k(u)` is a constant times a product of `1 + u^2 / a^2`, and `k` is concave in `u^2`: it stays below its
 //! tangent at `u^2 = 1/4`, which reads `K(t) <= t (t + 1) K'(0)`. And `K'(0)` is the divergence `KL(P || Q)`.
+//! No smaller cost will do, for it is that of orders near 1. (Harrison and Manurangsi 2026 have the tight cost
+//! of this and of other mechanisms too.)
 
 use super::budget::Budget;
 use super::gaussian::epsilon_of;
