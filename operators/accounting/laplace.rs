@@ -16,8 +16,8 @@
 //! the unit circle and above it outside. So every zero lies on the circle, every zero of `e^k` is imaginary,
 //! `e^k(u)` is a constant times a product of `1 + u^2 / a^2`, and `k` is concave in `u^2`: it stays below its
 //! tangent at `u^2 = 1/4`, which reads `K(t) <= t (t + 1) K'(0)`. And `K'(0)` is the divergence `KL(P || Q)`.
-//! No smaller cost will do, for it is that of orders near 1. (Harrison and Manurangsi 2026 have the tight cost
-//! of this and of other mechanisms too.)
+//! No smaller cost will do, for it is that of orders near 1. (Harrison and Manurangsi 2026 have the tight
+//! cost of this and of other mechanisms too.)
 
 use super::budget::Budget;
 use super::gaussian::epsilon_of;
@@ -116,8 +116,8 @@ impl DiscreteLaplaceCost {
         if self.scale.mul_add(epsilon, -self.shift) >= 0.0 { epsilon } else { epsilon.next_up() }
     }
 
-    /// The exact zCDP cost, rounded up: two terms that are not negative, each computed without cancellation to
-    /// a few units of 2^-53 of itself, and multiplied by `1 + 2^-36`. Nothing checks it again in integers.
+    /// The exact zCDP cost, rounded up: two terms that are not negative, each computed without cancellation
+    /// to a few units of 2^-53 of itself, and multiplied by `1 + 2^-36`. Nothing checks it again in integers.
     pub fn rho(&self) -> f64 {
         let (epsilon, step) = (self.shift / self.scale, 1.0 / self.scale);
         // epsilon - 1 + e^-epsilon, and (1 - e^-epsilon)(1 - step / sinh(step)): both without cancellation.
