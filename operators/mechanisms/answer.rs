@@ -27,6 +27,20 @@ pub(super) enum OpenEnd {
     High,
 }
 
+impl Estimate<f64> {
+    /// The same within these ends, which the truth is within. Of an interval that misses them all between them is left: its noise
+    /// is farther out than the interval is for.
+    pub(super) fn clipped(self, low: f64, high: f64) -> Estimate<f64> {
+        let clipped = self.map(|number| number.clamp(low, high));
+        if self.misses(low, high) { Estimate { low, high, ..clipped } } else { clipped }
+    }
+
+    /// Returns true if no number of its interval is within these ends.
+    pub(super) fn misses(&self, low: f64, high: f64) -> bool {
+        self.low > high || self.high < low
+    }
+}
+
 impl<T: Copy> Estimate<T> {
     pub(super) fn between(low: T, value: T, high: T) -> Estimate<T> {
         Estimate { value, low, high, open: None }

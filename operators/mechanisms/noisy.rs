@@ -457,14 +457,14 @@ pub(super) fn divided(
 ) -> Estimate<f64> {
     let (low, high, [of_sum, of_count]) =
         (range.low() as f64, range.high() as f64, units.map(|units| units as f64));
-    let shifted = |from_middle: f64| (range.middle_twice() as f64 / 2.0 + from_middle).clamp(low, high);
+    let shifted = |from_middle: f64| range.middle_twice() as f64 / 2.0 + from_middle;
     let count = count.map(|count| count as f64 / of_count);
     let over = quotient(sum.map(|sum| sum as f64 / of_sum / 2.0), count);
     if count.high < 1.0 {
         // Nothing is known where there may well be nobody.
-        return Estimate::between(low, shifted(over.value), high);
+        return Estimate::between(low, shifted(over.value).clamp(low, high), high);
     }
-    over.map(shifted)
+    over.map(shifted).clipped(low, high)
 }
 
 /// A sum over a count, each inside its interval.

@@ -179,30 +179,31 @@ impl Quotient {
     /// is not so: any other would be a noised number over next to nothing.
     pub(super) fn of(self, upper: &Estimate<i128>, lower: &Estimate<i128>) -> Estimate<f64> {
         let [least, most] = self.possible;
-        let over = |upper: i128, lower: i128| (upper as f64 / lower as f64).clamp(least, most);
+        let over = |upper: i128, lower: i128| upper as f64 / lower as f64;
+        // Without an end on one side there is no interval.
+        let is_bounded = least.is_finite() && most.is_finite();
+        let all = if is_bounded { (least, most) } else { (f64::NEG_INFINITY, f64::INFINITY) };
         let (is_above, is_below) = match self.side {
             Some(is_above) => (is_above && lower.low > 0, !is_above && lower.high < 0),
             None => (lower.low > 0, lower.high < 0),
         };
+        let unknown = |value: f64| Estimate::between(all.0, value.clamp(least, most), all.1);
         let ratio = match is_above || is_below {
             true => {
                 let corners = [upper.low, upper.high]
                     .map(|upper| [lower.low, lower.high].map(|lower| over(upper, lower)));
                 let corners = || corners.as_flattened().iter().copied();
-                Estimate::between(
+                let found = Estimate::between(
                     corners().fold(f64::INFINITY, f64::min),
                     over(upper.value, lower.value),
                     corners().fold(f64::NEG_INFINITY, f64::max),
-                )
+                );
+                if found.misses(least, most) { unknown(found.value) } else { found.clipped(least, most) }
             }
             false => {
                 let width = (lower.high.saturating_sub(lower.low) / 2).max(1);
                 let is_above = self.side.unwrap_or(lower.value >= 0);
-                // Without an end on one side there is no interval.
-                let is_bounded = least.is_finite() && most.is_finite();
-                let (least, most) =
-                    if is_bounded { (least, most) } else { (f64::NEG_INFINITY, f64::INFINITY) };
-                Estimate::between(least, over(upper.value, if is_above { width } else { -width }), most)
+                unknown(over(upper.value, if is_above { width } else { -width }))
             }
         };
         ratio.map(|ratio| ratio * self.unit)

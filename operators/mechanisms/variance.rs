@@ -279,13 +279,13 @@ impl MomentUnits {
         let squares = within(Estimate::between(squares.low - rounded, squares.value, squares.high + rounded));
         let (least, most) = (mean.low.abs().min(mean.high.abs()), mean.low.abs().max(mean.high.abs()));
         let least = if mean.low <= 0.0 && mean.high >= 0.0 { 0.0 } else { least };
-        let part = |mean: f64, squares: f64| of_moments(mean, squares).clamp(0.0, 1.0);
         let ends = match count.high < 1 {
             // Nothing is known where there may well be nobody.
             true => (0.0, 1.0),
-            false => (part(most, squares.low), part(least, squares.high)),
+            false => (of_moments(most, squares.low), of_moments(least, squares.high)),
         };
-        Estimate::between(ends.0, part(mean.value, squares.value), ends.1)
+        Estimate::between(ends.0, of_moments(mean.value, squares.value), ends.1)
+            .clipped(0.0, 1.0)
             .map(|variance| self.unit.squared(variance))
     }
 }

@@ -310,7 +310,7 @@ pub(crate) const EDITS: &[Edit] = &[
     ]),
     edit("release.bound.windows", "another", "2").named("privacy.account"),
     edit("release.bound.entries", "another", "3"),
-    edit("release.bound.weight", "stated", "1").on(&["count", "people", "sum"]),
+    edit("release.bound.weight", "stated", "1").on(&["count"]),
     edit("release.share", "another", "0.25"),
     edit("release.cost.rho", "another", "0.005"),
     edit("release.cost.epsilon", "another", "0.05"),

@@ -302,3 +302,19 @@ fn half_of_the_price_errs_least_in_the_worse_of_both() {
         assert!(worse(rho, 30) > 1.28 * half, "{rho}");
     }
 }
+
+// Refutes an interval of no width at an end of the range, of a mean whose noise is farther out than the interval is for.
+#[test]
+fn an_interval_that_misses_the_range_is_all_of_it() {
+    let range = Range::new(0, 10).unwrap();
+    let about = |value: i128, off: i128| Estimate::between(value - off, value, value + off);
+    // Half units from the middle: 10 records of 10 have 100.
+    let mean = |sum: i128| divided(&range, &about(sum, 20), &about(10, 1), [1; 2]);
+    let ends = |mean: Estimate<f64>| (mean.low, mean.value, mean.high);
+    assert_eq!(ends(mean(150)), (0.0, 10.0, 10.0));
+    assert_eq!(ends(mean(-150)), (0.0, 0.0, 10.0));
+    let near = ends(mean(120));
+    assert!(near.0 > 9.0 && near.0 < 10.0 && near.1 == 10.0 && near.2 == 10.0, "{near:?}");
+    // Nothing but the noise is left out: an end that is the truth is an interval.
+    assert_eq!(ends(divided(&range, &about(100, 0), &about(10, 0), [1; 2])), (10.0, 10.0, 10.0));
+}

@@ -208,7 +208,7 @@ impl<K: Key> FollowedMeans<K> {
         each.map(|(place, (((sum, length), outer), coordinate))| {
             let centre = frame.centre.get(place).copied().unwrap_or_default();
             let (low, high) = (outer.low() as f64, outer.high() as f64);
-            let shifted = |from_centre: f64| (centre + from_centre).clamp(low, high);
+            let shifted = |from_centre: f64| centre + from_centre;
             // With this many steps in a standard deviation, a sum of integer Gaussians is Gaussian to far
             // more digits than are released. Each record may be off by a step in each coordinate.
             let rounded = frame.factor.row(place).iter().map(|entry| entry.abs()).sum::<f64>() * step;
@@ -220,9 +220,9 @@ impl<K: Key> FollowedMeans<K> {
             if most < 1.0 || misfits {
                 // The interval is the outer range if there may be no records, if most of them were shortened,
                 // or if the frame was estimated from too few. All of this is decided by noisy numbers.
-                return (Estimate::between(low, shifted(over.value), high), noised);
+                return (Estimate::between(low, shifted(over.value).clamp(low, high), high), noised);
             }
-            (over.map(shifted), noised)
+            (over.map(shifted).clipped(low, high), noised)
         })
         .collect()
     }
