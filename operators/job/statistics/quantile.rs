@@ -327,7 +327,8 @@ impl JobStatistic for QuantileSpec {
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
         let (quantile, value): (Quantile, i64) = (released.q?.parse().ok()?, released.steps()?);
         let cells = exact.values.cells(released);
-        Some(released.ranked(cells.map(|values| values.shown_in_a_demo(quantile, value))))
+        let (grid, _) = self.grid().ok()?;
+        Some(released.ranked(cells.map(|values| values.shown_in_a_demo(quantile, &grid, value))))
     }
 }
 

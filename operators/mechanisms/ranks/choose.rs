@@ -3,6 +3,7 @@
 use super::cuts::FLOOR;
 use super::grid::Grid;
 use super::quantiles::Quantile;
+use super::values::places;
 use crate::noise::{Decay, FairBits, Fraction, NoiseSource, Ratio};
 
 /// A stretch of answers of equal loss.
@@ -185,29 +186,10 @@ fn first_to_flip(rate: Ratio, runs: &[EqualLossRun], noise: &mut NoiseSource) ->
 /// max(0, (q - a) below - a (at + above), a above - (q - a) (below + at)),
 /// ```
 ///
-/// where `below`, `at` and `above` count values, not points: what lies between two points, or beyond the
-/// last, counts where it is. One value more or less moves it by at most `max(a, q - a)`.
+/// where `below`, `at` and `above` count values at their [points](places): one between two points counts at the upper one,
+/// and one beyond an end at the end. One value more or less moves it by at most `max(a, q - a)`.
 pub(super) fn by_value(sorted: &[i64], grid: &Grid, quantile: Quantile) -> Vec<EqualLossRun> {
-    let mut runs = Runs(Vec::new());
-    // Points below `next` have their run; `below` values are below all of the others.
-    let (mut next, mut below) = (1, 0);
-    let loss = |below, above| distance(quantile, below, sorted.len() - below - above, above);
-    while let Some(&value) = sorted.get(below) {
-        let index = grid.ceiling(value);
-        let Some(point) = grid.at(index) else { break };
-        runs.push(index - next, loss(below, sorted.len() - below));
-        while sorted.get(below).is_some_and(|&value| value < point) {
-            below += 1;
-        }
-        let mut up_to = below;
-        while sorted.get(up_to) == Some(&point) {
-            up_to += 1;
-        }
-        runs.push(1, loss(below, sorted.len() - up_to));
-        (next, below) = (index + 1, up_to);
-    }
-    runs.push(grid.points() - next, loss(below, sorted.len() - below));
-    runs.0
+    by_place(&places(sorted, grid), (0, grid.top() - 1), quantile)
 }
 
 /// The losses of the points from `low` to `high`, both included, of sorted places from there, as

@@ -44,9 +44,8 @@
 //! independent numbers with just these tails exceeds any number at least as often (chosen one by one, each below its own);
 //! its tail is computed in `errors.rs`.
 //!
-//! All that is beside what the grid costs. Where the quantile lies between two points one of them is
-//! released, and whoever lies between them counts as off. Of more than two quantiles, the point is the one
-//! above.
+//! All that is beside what the grid costs: a value between two points counts at the one above, and one beyond an end at
+//! the end.
 
 use super::super::spend::Spend;
 use super::choose::AnswerChoice;

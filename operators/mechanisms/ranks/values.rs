@@ -52,10 +52,12 @@ impl RankedValues {
 /// For demonstrations, which show the truth.
 #[cfg(feature = "cli")]
 impl RankedValues {
-    /// The quantile; and by how many values the rank of an answer is off.
-    pub(crate) fn shown_in_a_demo(&self, quantile: Quantile, answer: i64) -> (Option<i64>, u64) {
+    /// The quantile; and by how many values, each at its point, the rank of an answer is off.
+    pub(crate) fn shown_in_a_demo(&self, quantile: Quantile, grid: &Grid, answer: i64) -> (Option<i64>, u64) {
         let sorted = self.clone().sorted();
-        (choose::exact(&sorted, quantile), choose::off(&sorted, answer, quantile))
+        let at_points: Vec<i64> =
+            places(&sorted, grid).into_iter().filter_map(|place| grid.at(place + 1)).collect();
+        (choose::exact(&sorted, quantile), choose::off(&at_points, answer, quantile))
     }
 }
 

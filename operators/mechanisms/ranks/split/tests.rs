@@ -413,3 +413,27 @@ fn a_million_values_are_drawn_from_in_little_time() {
         }
     }
 }
+
+// Refutes a value that counts at no point: where most values are beyond an end, or between two points, one and two quantiles are at
+// the end and at the point above, as three are.
+#[test]
+fn values_off_the_points_are_found_at_them() {
+    let grid = Grid::linear(0, 100, 1).unwrap();
+    let coarse = Grid::linear(0, 100, 50).unwrap();
+    for (values, grid, found) in [
+        ([vec![-1; 600], vec![90; 400]].concat(), &grid, 1),
+        ([vec![10; 400], vec![i64::MAX; 600]].concat(), &grid, 101),
+        (vec![30; 1_000], &coarse, 2),
+    ] {
+        for quantiles in [vec![(1, 2)], vec![(49, 100), (1, 2)], vec![(48, 100), (49, 100), (1, 2)]] {
+            let quantiles = of(&quantiles);
+            for rule in [ChoiceRule::Exponential, ChoiceRule::PermuteAndFlip] {
+                let plan = plan(&quantiles, grid, 1, rule, pure(6.0)).unwrap();
+                let mut noise = NoiseSource::seeded(3);
+                for _ in 0..50 {
+                    assert_eq!(plan.draw(&values, &mut noise), vec![found; quantiles.len()], "{rule:?}");
+                }
+            }
+        }
+    }
+}
