@@ -314,9 +314,9 @@ impl<K: Key> Mean<K> {
     /// Names `bound` where the sensitivity leaves 128 bits.
     pub fn new(range: Range, limits: ContributionBound, keys: Keys<K>) -> Result<Mean<K>, Invalid> {
         let records = u128::from(limits.per_key());
+        weight::fits(&limits, records)?;
         let sum = Sensitivity::of_shares(&limits, records * u128::from(range.width()))?;
         let count = Sensitivity::of_shares(&limits, records)?;
-        weight::fits(&limits, records)?;
         let joint = sum.beside(count.twice()?)?;
         Ok(Mean { range, limits, keys, sum, count, joint, families: None, point: DecimalPoint::WHOLE })
     }
