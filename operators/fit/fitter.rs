@@ -86,6 +86,8 @@ pub struct Fitter {
     queue: LineQueue,
     /// Names of releases that are not fitted, some of them.
     others: BTreeSet<String>,
+    /// True if the last line that was taken has no end yet: the next is a part of it.
+    is_within: bool,
 }
 
 /// The lines that wait, or wait behind one that does.
@@ -195,17 +197,19 @@ impl Fitter {
             let (series, tally) = (BTreeMap::new(), FitTally::default());
             releases.push(FittedRelease { name, fit, walk, is_known: false, series, window: None, tally });
         }
-        Ok(Fitter { releases, queue: LineQueue::default(), others: BTreeSet::new() })
+        Ok(Fitter { releases, queue: LineQueue::default(), others: BTreeSet::new(), is_within: false })
     }
 
-    /// Takes a line with its end, and adds to `out` all lines that no longer wait.
+    /// Takes a line with its end, or a part of a long one, and adds to `out` all lines that no longer wait.
     ///
     /// # Errors
     ///
     /// If the first number of a release is of a kind that cannot be fitted as was asked.
     pub fn take(&mut self, line: &[u8], out: &mut Vec<u8>) -> Result<(), UnfitRelease> {
         let number = self.queue.push(line);
-        let read = str::from_utf8(line).ok().and_then(ReleaseLine::read);
+        // The text of a part says nothing.
+        let is_part = std::mem::replace(&mut self.is_within, !line.ends_with(b"\n"));
+        let read = str::from_utf8(line).ok().filter(|_| !is_part).and_then(ReleaseLine::read);
         let waits = match &read {
             Some(line) => match self.releases.iter_mut().find(|release| release.name == *line.release) {
                 Some(release) => release.take(line, number, &mut self.queue)?,

@@ -244,3 +244,18 @@ fn errors_of_a_demonstration_are_measured() {
         assert!(said.contains(words), "{said}");
     }
 }
+
+// Refutes a part of a long line that is read as a line, and a line behind it that is not.
+#[test]
+fn a_part_of_a_long_line_passes_as_it_is() {
+    let mut fitter = Fitter::new([("a".to_owned(), Fit::Filter(1.0))]).unwrap();
+    let mut out = Vec::new();
+    let released = line("a", 1, None, 7.0, "");
+    for part in [b"xxxx".as_slice(), released.as_bytes(), released.as_bytes()] {
+        fitter.take(part, &mut out).unwrap();
+    }
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], format!("xxxx{}", released.trim_end()));
+    assert!(fitted(lines[1]).is_some(), "{}", lines[1]);
+}
