@@ -169,5 +169,5 @@ fn among_points(people: &[i64], points: &[i64], q: f64, draws: &mut Draws) -> f6
 /// Tumult's quantile among intervals.
 fn among_intervals(people: &[i64], ends: (f64, f64), q: f64, draws: &mut Draws) -> f64 {
     let sorted: Vec<f64> = people.iter().map(|&own| own as f64).collect();
-    super::quantiles::among_intervals(&sorted, ends, q, rate(q), draws)
+    super::ranks::among_intervals(&sorted, ends, q, rate(q), draws)
 }

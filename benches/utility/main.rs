@@ -25,6 +25,7 @@ mod means;
 mod opendp;
 mod peers;
 mod quantiles;
+mod ranks;
 mod report;
 mod running;
 

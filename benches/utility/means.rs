@@ -126,7 +126,7 @@ impl Asked<'_> {
             ours,
             opendp: Some(opendp),
             tumult: Some(tumult),
-            other: Some(self.from_both_ends(&exact)),
+            other: Some(self.by_both_ends(&exact)),
             least: Some(Figure::new(known, "Laplace, of a known number of records")),
             more_is_better: false,
             short,
@@ -198,7 +198,7 @@ impl Asked<'_> {
     }
 
     /// Simulates a noised sum of distances from the lower end over the sum of both.
-    fn from_both_ends(&self, exact: &BTreeMap<u32, Exact>) -> Figure {
+    fn by_both_ends(&self, exact: &BTreeMap<u32, Exact>) -> Figure {
         let (low, high) = (self.range.0 as f64, self.range.1 as f64);
         let scale = (high - low) * self.per_key as f64 / EPSILON;
         let (mut draws, mut errors) = (Draws::seeded(13), Vec::with_capacity(NUMBERS + exact.len()));
