@@ -63,12 +63,7 @@ pub(crate) fn measure(logs: &Logs, report: &mut Report) -> Result<(), Box<dyn Er
         let kept = bounded(&whole, 1, 5);
         let asked = Asked { kept: &kept, range: (0, 5000), per_key: 5 };
         let released = "retail: the mean price of a line, 0..50.00, of 5 lines a person".to_owned();
-        report.add(asked.row(
-            "mean_price",
-            released,
-            "rms; 95% within, hundredths",
-            Some("the mean price, of 5 lines a person: rms, hundredths"),
-        )?);
+        report.add(asked.row("mean_price", released, "rms; 95% within, hundredths", None)?);
     }
     if let Some(access) = &logs.access {
         let whole: Vec<Record> = access.0.iter().map(|record| Record { key: 0, ..*record }).collect();

@@ -54,7 +54,7 @@ pub(crate) fn measure(logs: &Logs, opendp: Opendp, report: &mut Report) -> Resul
         report.add(row(opendp, ("quantiles_price", short), released, (&values, &SEVEN))?);
     }
     if let Some(access) = &logs.access {
-        let values = values(&access.0, 5, (0, 1_000_000), 1000);
+        let values = values(&access.0, 5, (0, 1_000_000), 4000);
         let released = "access log: the median of bytes, 0, 1, .. 1,000,000, of 5 responses a client";
         report.add(row(opendp, ("median_bytes", None), released, (&values, &[0.5]))?);
         let released = "access log: seven quantiles of bytes, 0, 1, .. 1,000,000, of 5 responses a client";
@@ -62,7 +62,7 @@ pub(crate) fn measure(logs: &Logs, opendp: Opendp, report: &mut Report) -> Resul
     }
     let mut sorted: Vec<i64> = (0..5_000u64).map(|person| (mixed(person) >> 44) as i64).collect();
     sorted.sort_unstable();
-    let values = Values { sorted, low: 0, high: (1 << 20) - 1, per_key: 1, draws: 1000 };
+    let values = Values { sorted, low: 0, high: (1 << 20) - 1, per_key: 1, draws: 4000 };
     let released = "synthetic: seven quantiles of 5,000 people, spread over 2^20 answers";
     let short = Some("seven quantiles of 5,000 people, all different: the same");
     report.add(row(opendp, ("quantiles_spread", short), released, (&values, &SEVEN))?);
@@ -111,7 +111,8 @@ fn row(
     let at_rho = Exponential::cost(&PrivacyCost::zcdp(convert::rho_within(EPSILON, DELTA, f64::INFINITY)?)?);
     ours = ours.or(drawn(&at_rho, (values, quantiles), "exponential, zCDP")?);
     let several = quantiles.len() > 1;
-    let error = if several { "ranks off, 95% within, worst of 7" } else { "ranks off, 95% within" };
+    let error =
+        if several { "ranks off, worst of 7: 95% within; mean" } else { "ranks off: 95% within; mean" };
     Ok(Row {
         name,
         released: format!("{released}, {} values", thousands(values.sorted.len())),

@@ -125,7 +125,7 @@ impl Values {
         }))
     }
 
-    /// The largest of the errors of all quantiles, each within this part of the draws.
+    /// The largest of the errors of all quantiles that this part of the draws is within, and the largest of their means.
     pub(crate) fn off(
         &self,
         draws: usize,
@@ -140,11 +140,13 @@ impl Values {
             }
         }
         let at = (CONFIDENCE * draws as f64).ceil() as usize - 1;
-        let within = errors.iter_mut().map(|errors| {
+        let worst = errors.iter_mut().map(|errors| {
             errors.sort_unstable_by(f64::total_cmp);
-            errors[at]
+            (errors[at], errors.iter().sum::<f64>() / draws as f64)
         });
-        Figure::new(within.fold(0.0, f64::max), how)
+        let (within, mean) =
+            worst.fold((0.0f64, 0.0f64), |one, other| (one.0.max(other.0), one.1.max(other.1)));
+        Figure::new(within, how).within(mean)
     }
 
     /// By how many values the rank of an answer is off.

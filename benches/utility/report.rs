@@ -17,9 +17,9 @@ impl Figure {
         Figure { within: Some(within), ..self }
     }
 
-    /// Returns the smaller one.
+    /// Returns the smaller one, by the second figure if the first is the same.
     pub(crate) fn or(self, other: Figure) -> Figure {
-        if other.value < self.value { other } else { self }
+        if (other.value, other.within) < (self.value, self.within) { other } else { self }
     }
 
     fn long(&self) -> String {
@@ -151,7 +151,7 @@ impl Report {
 
 /// Three digits of a number, and all of those before its point.
 pub(crate) fn digits(value: f64) -> String {
-    if value == 0.0 {
+    if value < 1e-6 {
         return "0".to_owned();
     }
     let places = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
