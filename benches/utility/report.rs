@@ -103,7 +103,7 @@ impl Report {
                 println!("ratio utility.{}_over_peer {:.3}", row.name, row.over(peer));
             }
             if let Some(other) = &row.other {
-                println!("ratio utility.{}_over_published {:.3}", row.name, row.over(other.value));
+                println!("ratio utility.{}_over_other {:.3}", row.name, row.over(other.value));
             }
             if let Some(least) = row.least.as_ref().filter(|least| least.value > 0.0) {
                 println!("ratio utility.{}_over_least {:.3}", row.name, row.over(least.value));
