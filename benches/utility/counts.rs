@@ -1,7 +1,7 @@
 //! Numbers of people and records, and sums, of everybody and by listed keys.
 //!
 //! A person who moves `keys` numbers by `each` asks for Laplace noise of the scale `keys each / epsilon`, or for Gaussian noise of
-//! the deviation `sqrt(keys) each / mu`; of several windows, for that of as many times the keys. The first is less up to nine
+//! the deviation `sqrt(keys) each / mu`; of several windows, for that of as many times the keys. The first is less up to eight
 //! keys at this promise. At pure epsilon no noise on one number of people has a smaller error than discrete Laplace noise (Ghosh,
 //! Roughgarden and Sundararajan 2009), and a delta of 1e-6 takes less than a thousandth from it.
 
