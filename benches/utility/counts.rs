@@ -21,7 +21,7 @@ use super::report::{Figure, Report, Row, thousands};
 use super::{DELTA, EPSILON};
 
 /// The number of noised numbers that a figure is made of, at least.
-const NUMBERS: usize = 200_000;
+const NUMBERS: usize = 4_000_000;
 
 /// The part of all numbers within the second figure of a cell.
 const WITHIN: f64 = 0.95;

@@ -13,7 +13,7 @@
 //! where its crate builds, for quantiles among few points, and its own conversion of zCDP is asked.
 //!
 //! `cargo bench --bench utility` reads the three logs in `../shared/data` or in the directory that is given, and leaves out the
-//! rows of a log that is not there. It ends with two tables in Markdown, for README.md and BENCHMARKS.md, and takes a minute.
+//! rows of a log that is not there. It ends with two tables in Markdown, for README.md and BENCHMARKS.md, and takes two minutes.
 #![allow(clippy::print_stdout)]
 
 mod answers;

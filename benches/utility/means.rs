@@ -26,7 +26,7 @@ use super::report::{Figure, Report, Row, digits, thousands};
 use super::{DELTA, EPSILON};
 
 /// The number of means that a figure is made of, at least.
-const NUMBERS: usize = 100_000;
+const NUMBERS: usize = 400_000;
 
 /// A mean by listed keys, of which a person has one.
 struct Asked<'a> {
