@@ -222,7 +222,14 @@ impl Splitting {
             }
             SplitShape::Tree { root, .. } => {
                 accuracies.resize(self.quantiles.len(), Accuracy { scale: 0.0, rank_error: 0 });
-                inherit(root.as_deref(), self.grid.top(), (&[], &[]), outside, &mut accuracies)?;
+                let points = self.grid.top();
+                inherit(root.as_deref(), (&[], &[]), &mut |node, errors| {
+                    let rank_error = least_kept(&parts(errors, points), outside).ok_or_else(unpromised)?;
+                    if let Some(accuracy) = accuracies.get_mut(node.place) {
+                        *accuracy = Accuracy { scale: node.scale(), rank_error };
+                    }
+                    Ok(())
+                })?;
             }
         }
         Ok(accuracies)
@@ -329,13 +336,11 @@ struct InheritedError<'a> {
     part: f64,
 }
 
-/// The accuracy of an answer between two with these errors, and of those on either side of it.
+/// Visits a node between two with these errors, and those on either side of it, each with the parts of its own error.
 fn inherit<'a>(
     node: Option<&'a QuantileNode>,
-    points: u64,
     (low, high): (&[InheritedError<'a>], &[InheritedError<'a>]),
-    outside: f64,
-    accuracies: &mut [Accuracy],
+    visit: &mut impl FnMut(&'a QuantileNode, &[InheritedError<'a>]) -> Result<(), Invalid>,
 ) -> Result<(), Invalid> {
     let Some(node) = node else { return Ok(()) };
     let t = node.fraction.to_f64();
@@ -348,20 +353,19 @@ fn inherit<'a>(
             None => errors.push(InheritedError { part, ..*error }),
         }
     }
-    let parts: Vec<PartialError<'_>> = errors
-        .iter()
-        .map(|&InheritedError { node, part }| PartialError {
-            part,
-            scale: node.scale(),
-            exceeds: Box::new(move |people| node.exceeds(points, people)),
-        })
-        .collect();
-    let rank_error = least_kept(&parts, outside).ok_or_else(unpromised)?;
-    if let Some(accuracy) = accuracies.get_mut(node.place) {
-        *accuracy = Accuracy { scale: node.scale(), rank_error };
-    }
-    inherit(node.below.as_deref(), points, (low, &errors), outside, accuracies)?;
-    inherit(node.above.as_deref(), points, (&errors, high), outside, accuracies)
+    visit(node, &errors)?;
+    inherit(node.below.as_deref(), (low, &errors), visit)?;
+    inherit(node.above.as_deref(), (&errors, high), visit)
+}
+
+/// The tails of these errors among this number of points.
+fn parts<'a>(errors: &[InheritedError<'a>], points: u64) -> Vec<PartialError<'a>> {
+    let part = |&InheritedError { node, part }: &InheritedError<'a>| PartialError {
+        part,
+        scale: node.scale(),
+        exceeds: Box::new(move |people| node.exceeds(points, people)),
+    };
+    errors.iter().map(part).collect()
 }
 
 /// Of one choice among all values.

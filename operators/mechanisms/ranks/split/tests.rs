@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -312,6 +313,48 @@ fn a_promise_is_the_closed_form_at_most() {
     assert!(errors.iter().eq(errors.iter().rev()), "one side inherits as much as the other: {errors:?}");
     // Each by itself at its part of the chance would be 203 and more at a third of this epsilon: 68.
     assert!(errors.iter().all(|error| *error <= 28), "{errors:?}");
+}
+
+// Refutes a plan whose work grows with its grid, up to the finest: tails of many points stay above any chance that is left
+// out. Steps are counted, and the promise never falls as the grid gets finer.
+#[test]
+fn the_finest_grid_is_planned_in_as_many_steps() {
+    let calls = Cell::new(0u64);
+    for spend in [pure(0.05), pure(3.0), rho(0.001)] {
+        for (quantiles, per_key) in [(deciles(), 1), (of(&[(1, 4), (1, 2), (3, 4)]), 5)] {
+            let mut before = vec![0; quantiles.len()];
+            for bits in [10, 20, 32, 34, 35, 36, 38, 40] {
+                let grid = Grid::linear(1, 1 << bits, 1).unwrap();
+                let plan = plan(&quantiles, &grid, per_key, ChoiceRule::Exponential, spend).unwrap();
+                let SplitShape::Tree { root, .. } = &plan.shape else { panic!() };
+                calls.set(0);
+                let mut kept = vec![0; quantiles.len()];
+                let visited = inherit(root.as_deref(), (&[], &[]), &mut |node, errors| {
+                    let counted =
+                        parts(errors, grid.top()).into_iter().map(|PartialError { part, scale, exceeds }| {
+                            let calls = &calls;
+                            let exceeds = move |people| {
+                                calls.set(calls.get() + 1);
+                                exceeds(people)
+                            };
+                            PartialError { part, scale, exceeds: Box::new(exceeds) }
+                        });
+                    kept[node.place] = least_kept(&counted.collect::<Vec<_>>(), 0.01).unwrap();
+                    Ok(())
+                });
+                visited.unwrap();
+                assert!(calls.get() <= 80 * 128 * quantiles.len() as u64, "2^{bits}: {} steps", calls.get());
+                let promised: Vec<u64> =
+                    plan.accuracies(0.99).unwrap().iter().map(|own| own.rank_error).collect();
+                assert_eq!(promised, kept);
+                assert!(
+                    kept.iter().zip(&before).all(|(now, before)| now >= before),
+                    "2^{bits}: {kept:?} {before:?}"
+                );
+                before = kept;
+            }
+        }
+    }
 }
 
 // Refutes a request that shows how many people there are, or where.
