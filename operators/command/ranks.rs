@@ -4,7 +4,7 @@
 use clap::Args;
 use discreet::mechanisms::{
     BinarySearch, Bound, ContributionBound, Exponential, Grid, Keys, Largest, Maximum, Mechanism, Noised,
-    PerPerson, PermuteAndFlip, Quantile, Quantiles, Ranks,
+    PerPerson, PermuteAndFlip, Quantile, Quantiles, Ranks, TypicalRankError,
 };
 use serde_json::{Value, json};
 
@@ -189,12 +189,13 @@ impl QuantileArgs {
             }
             (false, _) => budget.exponential(confidence).prepare(&quantiles)?,
         };
-        let each: Vec<(f64, f64, u64)> = prepared.noise().iter().filter_map(quantile_bound).collect();
+        let each: Vec<QuantileBound> = prepared.noise().iter().filter_map(quantile_bound).collect();
         let kind = prepared.noise().first().map_or("", Noised::kind);
-        let worst = each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.1), most.1.max(own.2)));
+        let worst =
+            each.iter().fold((0.0f64, 0), |most, own| (most.0.max(own.scale), most.1.max(own.rank_error)));
         let (currency, spent) = budget.named();
         if self.rank.json {
-            let quantile_json = |&(q, scale, rank_error): &(f64, f64, u64)| json!({"q": q, "scale": scale, "rank_error": rank_error});
+            let quantile_json = |own: &QuantileBound| json!({"q": own.q, "scale": own.scale, "rank_error": own.rank_error, "typical": own.typical});
             let mut line = json!({
                 "mechanism": kind,
                 "grid": grid.points(),
@@ -210,13 +211,17 @@ impl QuantileArgs {
         }
         let lines: String = each
             .iter()
-            .map(|(q, scale, rank_error)| {
-                format!("q {q:<6} off by at most {rank_error} ranks, with probability {confidence} (scale {scale:.6})\n")
+            .map(|QuantileBound { q, scale, rank_error, typical: TypicalRankError { half, nine_tenths, .. } }| {
+                format!(
+                    "q {q:<6} off by at most {rank_error} ranks, with probability {confidence} (scale {scale:.6})\n         \
+                     typically half within {half} and 90 of 100 within {nine_tenths}\n"
+                )
             })
             .collect();
         Ok(format!(
             "{lines}by       {kind}, on a grid of {} points\ncost     {currency} = {spent}, for a person with {} in each of {}\n\n\
-             A rank is a number of values: how far off the answer itself is depends on how many values lie near it.\n",
+             A rank is a number of values: how far off the answer itself is depends on how many values lie near it. What is\n\
+             typical is no promise: it is of many values that differ and lie evenly among the points, and more where many are equal.\n",
             grid.points(),
             counted(per_key, "value"),
             counted(keys, "key"),
@@ -229,10 +234,22 @@ impl QuantileArgs {
     }
 }
 
-/// The quantile, its scale in ranks, and the bound of its rank error.
-fn quantile_bound(noised: &Noised) -> Option<(f64, f64, u64)> {
+/// A quantile, its scale in ranks, the bound of its rank error, and what is typical of it.
+struct QuantileBound {
+    q: f64,
+    scale: f64,
+    rank_error: u64,
+    typical: TypicalRankError,
+}
+
+fn quantile_bound(noised: &Noised) -> Option<QuantileBound> {
     match noised.ranks() {
-        Some(Ranks::Within { quantile, rank_error }) => Some((quantile.to_f64(), noised.scale(), rank_error)),
+        Some(Ranks::Within { quantile, rank_error }) => Some(QuantileBound {
+            q: quantile.to_f64(),
+            scale: noised.scale(),
+            rank_error,
+            typical: noised.typical()?,
+        }),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::additive::Additive;
 #[cfg(doc)]
 use super::keys::Key;
-use super::ranks::Quantile;
+use super::ranks::{Quantile, TypicalRankError};
 use crate::canonical::Canonical;
 use crate::invalid::{Invalid, InvalidKind};
 
@@ -94,6 +94,7 @@ pub struct Noised {
     pub(super) kind: &'static str,
     pub(super) scale: f64,
     pub(super) ranks: Option<Ranks>,
+    pub(super) typical: Option<TypicalRankError>,
     pub(super) over_bound: Option<f64>,
     pub(super) strategy: Option<&'static str>,
     pub(super) assumes: Option<&'static str>,
@@ -138,6 +139,7 @@ impl Noised {
             kind,
             scale,
             ranks: None,
+            typical: None,
             over_bound: None,
             strategy: None,
             assumes: None,
@@ -172,6 +174,11 @@ impl Noised {
     /// Returns the guarantee about its rank, if it is found by that.
     pub fn ranks(&self) -> Option<Ranks> {
         self.ranks
+    }
+
+    /// The rank error to expect of a quantile where values differ and lie evenly among the answers. It is no promise.
+    pub fn typical(&self) -> Option<TypicalRankError> {
+        self.typical
     }
 
     /// Of the sum of a mean: its standard deviation over the least that an unbiased one has at the same

@@ -147,7 +147,7 @@ pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{
     Altogether, BinarySearch, Exponential, Grid, Inverted, Largest, Maximum, Minimum, Monotone, PerPerson,
     PermuteAndFlip, PreparedQuantiles, Quantile, QuantileCurve, Quantiles, RankedValues, RemainingPeople,
-    Searched, Tops, loss_moves_by_one,
+    Searched, Tops, TypicalRankError, loss_moves_by_one,
 };
 #[cfg(feature = "cli")]
 pub(crate) use ratio::SUMS as RATIO_SUMS;

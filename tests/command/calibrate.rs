@@ -136,6 +136,8 @@ fn a_quantile_is_calibrated_to_a_budget() {
     // At most (2 / 2 epsilon) ln(1024 / 0.01) = 11.5.
     let error = answer["rank_error"].as_u64().unwrap();
     assert!((8..=12).contains(&error), "{answer}");
+    // ln 2 and ln 10 of a scale of 1, whole ranks.
+    assert_eq!(answer["quantiles"][0]["typical"], serde_json::json!({"half": 1, "nine_tenths": 3}));
     let answer = quantile(&["--grid", "1024", "--rho", "0.1", "--q", "0.5,0.9,0.99", "--per-key", "3"]);
     assert_eq!(answer["quantiles"].as_array().unwrap().len(), 3);
     assert_eq!(answer["rho"], 0.1);
@@ -148,6 +150,15 @@ fn a_quantile_is_calibrated_to_a_budget() {
     assert!(code == 78 && error.contains("q: found"), "{error}");
     let (code, page, _) = refused(&["--grid", "1024", "--rho", "1", "--q", "0.5,0.95"]);
     assert!(code == 0 && page.contains("q 0.95"), "{page}");
+    assert!(page.contains("typically half within") && page.contains("typical is no promise"), "{page}");
+    // The finest grid that is accepted.
+    let seven = "0.05,0.1,0.25,0.5,0.75,0.9,0.95";
+    let answer = quantile(&["--grid", "1099511627776", "--rho", "0.001", "--q", seven]);
+    for own in answer["quantiles"].as_array().unwrap() {
+        let (promised, typical) =
+            (own["rank_error"].as_u64().unwrap(), own["typical"]["nine_tenths"].as_u64().unwrap());
+        assert!(promised > 5 * typical && typical > 40, "{answer}");
+    }
 }
 
 // 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for

@@ -14,6 +14,7 @@ use crate::job::config::{BudgetShare, CalendarUnit, Every, Job, PriceSpec, Relea
 use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::{ContributionKind, NoiseKind};
 use crate::job::unfit::UnfitJob;
+use crate::mechanisms::Noised;
 use crate::time::Span;
 
 /// The expected error of a release.
@@ -27,6 +28,10 @@ pub struct ExpectedError {
     /// The error within which nine tenths of all errors are, where [`Planned::people_for_a_tenth`](super::Planned) is a
     /// tenth.
     pub error: f64,
+    /// The typical error of a quantile, within which nine tenths of all errors are where values differ and lie evenly among
+    /// the answers. It is no promise; `error` is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<f64>,
     /// True if the release has a `where`, and nothing is known of the records that it keeps: it is taken to keep all.
     pub unconditional: bool,
     /// The changes that make it smaller by a fifth or more, the best first.
@@ -152,10 +157,19 @@ impl Job {
         let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
         let intervals = apart.filter(|_| settled.threshold.is_some()).map(|(.., intervals)| intervals);
         let needed = statistic.people_for_a_tenth(intervals.unwrap_or(&settled.intervals));
-        let error = 0.1 * needed / (own * counted).max(f64::MIN_POSITIVE);
+        let counted = (own * counted).max(f64::MIN_POSITIVE);
+        let error = 0.1 * needed / counted;
+        let noise = apart
+            .filter(|_| settled.threshold.is_some())
+            .map_or(&settled.noise[..], |(_, noise, _)| &noise[..]);
+        let typical = noise.iter().filter_map(Noised::typical).map(|typical| typical.nine_tenths).max();
+        let typical = typical.map(|ranks| ranks as f64 / counted);
         let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);
         let (changes, unconditional, keys) = (Vec::new(), false, None);
-        Some((ExpectedError { people: own, found_among, error, unconditional, changes, keys }, listed))
+        Some((
+            ExpectedError { people: own, found_among, error, typical, unconditional, changes, keys },
+            listed,
+        ))
     }
 
     /// Returns the jobs that a change of one field makes, with the change.
@@ -280,7 +294,7 @@ pub(super) fn described(
     ranked: bool,
     error_is_of: Option<&str>,
 ) -> String {
-    let ExpectedError { people, found_among, error, unconditional, changes, keys } = expected;
+    let ExpectedError { people, found_among, error, typical, unconditional, changes, keys } = expected;
     let all = if *unconditional { ", if its where keeps every record" } else { "" };
     let by_sample = keys.as_ref().map_or(String::new(), |keys| format!("; {}", keys.described(units)));
     let cell = match found_among {
@@ -299,6 +313,9 @@ pub(super) fn described(
     };
     let of = if ranked { "a rank that is off by" } else { "an error of" };
     let mut text = match error {
+        1.0.. if typical.is_some_and(|typical| typical < 1.0) => {
+            format!("nothing is promised with {cell}: {of} {} of it", percent(*error))
+        }
         1.0.. => {
             format!("mostly noise: with {cell}, {of} {} of {}", percent(*error), error_is_of.unwrap_or("it"))
         }
@@ -307,6 +324,9 @@ pub(super) fn described(
             format!("{cell}: {of} {}{beside}", percent(*error))
         }
     };
+    if let Some(typical) = typical {
+        text += &format!(", typically by {} or less", percent(*typical));
+    }
     text += &by_sample;
     for (place, PlannedChange { change, error }) in changes.iter().enumerate() {
         let between = if place == 0 { "; with" } else { "," };

@@ -274,6 +274,7 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
         interval: *interval,
         one_outside_of: 10 * numbers,
         ranks: noised.ranks(),
+        typical: noised.typical(),
     };
     let own = settled.noise.iter().zip(&settled.intervals).enumerate().map(noise);
     let above = settled.above.iter().flat_map(|above| above.noise.iter().zip(&above.intervals));

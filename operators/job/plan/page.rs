@@ -11,7 +11,7 @@ use super::{
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
 use crate::job::run::six_digits;
 use crate::job::statistics::ContributionKind;
-use crate::mechanisms::Ranks;
+use crate::mechanisms::{Ranks, TypicalRankError};
 use crate::words::wrapped;
 
 /// The column in which the second column begins.
@@ -92,6 +92,11 @@ impl Plan {
         line(f, "moves", &moved.join("; "))?;
         let noises: Vec<String> = release.noise.iter().map(|law| noise(law, units)).collect();
         line(f, "noise", &noises.join("; "))?;
+        let typical: Vec<String> = release.noise.iter().filter_map(typical).collect();
+        if !typical.is_empty() {
+            let stand_in = "of many values that differ and lie evenly among the answers; no promise, and more where many are equal";
+            line(f, "typically", &format!("{}: {stand_in}", typical.join("; ")))?;
+        }
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
         let tenth = match &release.error_is_of {
@@ -101,7 +106,14 @@ impl Plan {
         };
         let error = match needed {
             0 => format!("any number in a cell for {tenth}"),
-            _ => format!("{needed} in a cell for {tenth}; below {} it is mostly noise", needed.div_ceil(10)),
+            _ => {
+                let nothing = needed.div_ceil(10);
+                let below = match release.typical_ranks() {
+                    Some(noise) => format!("below {nothing} nothing is promised, and below {noise}"),
+                    None => format!("below {nothing}"),
+                };
+                format!("{needed} in a cell for {tenth}; {below} it is mostly noise")
+            }
         };
         line(f, units, &error)?;
         if let Some(expected) = &release.expected {
@@ -320,8 +332,20 @@ fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {by}: L1 {}, L2 {}", short(*l1), short(*l2))
 }
 
+/// Describes the typical rank errors of a number.
+fn typical(noise: &PlannedNoise) -> Option<String> {
+    let (Some(Ranks::Within { quantile, .. }), Some(TypicalRankError { half, nine_tenths, .. })) =
+        (noise.ranks, noise.typical)
+    else {
+        return None;
+    };
+    let (number, q) = (&noise.number, quantile.to_f64());
+    let ranks = if nine_tenths == 1 { "rank" } else { "ranks" };
+    Some(format!("half within {half} and 90 of 100 within {nine_tenths} {ranks} of the {number} {q}"))
+}
+
 fn noise(noise: &PlannedNoise, units: &str) -> String {
-    let PlannedNoise { number, kind, scale, interval, found, one_outside_of: all, ranks } = noise;
+    let PlannedNoise { number, kind, scale, interval, found, one_outside_of: all, ranks, .. } = noise;
     let letter = if kind.starts_with("gaussian") { "sigma" } else { "b" };
     let part = format!("{} of {all}", all.saturating_sub(1));
     let said = match *ranks {

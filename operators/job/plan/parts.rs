@@ -16,7 +16,7 @@ use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
 use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
-use crate::mechanisms::{Ranks, TotalSpan};
+use crate::mechanisms::{Ranks, TotalSpan, TypicalRankError};
 use crate::time::Time;
 
 /// A privacy cost or an amount of the budget.
@@ -238,6 +238,13 @@ pub struct Moves {
     pub l2: f64,
 }
 
+impl Planned {
+    /// Returns the number of ranks that nine tenths of the answers are typically within, of the number that errs most.
+    pub(super) fn typical_ranks(&self) -> Option<u64> {
+        self.noise.iter().filter_map(|noise| noise.typical).map(|typical| typical.nine_tenths).max()
+    }
+}
+
 /// The noise of a number, in units of the file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -261,6 +268,9 @@ pub struct PlannedNoise {
     /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
     #[serde(flatten, serialize_with = "rank_fields")]
     pub ranks: Option<Ranks>,
+    /// The rank error to expect of a quantile of many values that differ and lie evenly among the answers. It is no promise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<TypicalRankError>,
 }
 
 /// The noise of a number of a key in the window in which the key is found.

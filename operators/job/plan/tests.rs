@@ -8,7 +8,7 @@ use super::*;
 use crate::accounting::{DiscreteGaussianCost, DiscreteLaplaceCost};
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, PersonTable, Sum};
 use crate::job::statistics::CellKey;
-use crate::mechanisms::{PerPerson, Ranks};
+use crate::mechanisms::{PerPerson, Ranks, TypicalRankError};
 
 fn tau(noise: &PlannedNoise) -> u64 {
     match noise.ranks {
@@ -479,7 +479,49 @@ fn what_is_promised_of_ranks_is_planned() {
     assert_eq!((errors.len(), release.moves[0].linf), (2, 2.0));
     assert_eq!(release.people_for_a_tenth, 10 * errors.iter().max().unwrap());
     let words = format!("99 of 100 within {} ranks of the quantile 0.95", errors[1]);
-    assert!(page.replace("\n               ", " ").contains(&words), "{page}");
+    let page = page.replace("\n               ", " ");
+    assert!(page.contains(&words), "{page}");
+    // What is typical is less, and is not called noise where nothing is promised.
+    let typical: Vec<TypicalRankError> = release.noise.iter().map(|noise| noise.typical.unwrap()).collect();
+    let most = typical.iter().map(|typical| typical.nine_tenths).max().unwrap();
+    assert!(
+        typical
+            .iter()
+            .zip(&errors)
+            .all(|(typical, error)| typical.half < typical.nine_tenths && typical.nine_tenths < *error)
+    );
+    let words = format!(
+        "half within {} and 90 of 100 within {} ranks of the quantile 0.95",
+        typical[1].half, typical[1].nine_tenths
+    );
+    assert!(page.contains(&words) && page.contains("no promise"), "{page}");
+    let words = format!(
+        "below {} nothing is promised, and below {most} it is mostly noise",
+        errors.iter().max().unwrap()
+    );
+    assert!(page.contains(&words), "{page}");
+    let text = GOOD.replace("people = {}\nbound = {}", quantiles).replace("gaussian", "exponential");
+    let job = Job::parse("a.toml", &text).unwrap();
+    let expected = |people: u64| job.expected_errors(people, people).unwrap().remove(0);
+    let large = expected(100_000_000);
+    let (promised, typical) = (large.error * large.people, large.typical.unwrap() * large.people);
+    assert!((promised / *errors.iter().max().unwrap() as f64 - 1.0).abs() < 1e-9, "{large:?}");
+    assert!((typical / most as f64 - 1.0).abs() < 1e-9, "{large:?}");
+    let described = |part: f64| {
+        let people = 100_000_000.0 * part / large.people;
+        expected::described(&expected(people as u64), "people", true, None)
+    };
+    assert!(
+        described(promised / 2.0).starts_with("nothing is promised with "),
+        "{}",
+        described(promised / 2.0)
+    );
+    assert!(described(typical / 2.0).starts_with("mostly noise: with "), "{}", described(typical / 2.0));
+    assert!(
+        described(promised * 2.0).contains("a rank that is off by 50%, typically by "),
+        "{}",
+        described(promised * 2.0)
+    );
 }
 
 // Refutes a figure that is far from the memory of a table, after it has processed its input.

@@ -35,10 +35,14 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             |words: String| warnings.push(format!("release[{}], {}: {words}", index + 1, planned.name));
         let needed = planned.people_for_a_tenth;
         if needed > MANY {
+            let few = needed / 10;
+            let little = match planned.typical_ranks() {
+                Some(_) => format!("nothing is promised of one with fewer than {few}"),
+                None => format!("one with fewer than {few} is mostly noise"),
+            };
             warn(format!(
-                "a cell needs {needed} people for an error of a tenth, and one with fewer than {} is mostly noise; give it \
-                 a larger share, a narrower bound or range, or longer windows",
-                needed / 10
+                "a cell needs {needed} people for an error of a tenth, and {little}; give it a larger share, a narrower bound \
+                 or range, or longer windows"
             ));
         }
         match planned.keys {

@@ -125,7 +125,8 @@ fn first_at_most(above: &dyn Fn(u64) -> f64, chance: f64) -> Option<u64> {
     Some(low)
 }
 
-fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
+/// The chances of a sum of two independent numbers of steps.
+pub(super) fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; one.len() + other.len() - 1];
     for (at, chance) in one.iter().enumerate() {
         for (sum, own) in sums[at..].iter_mut().zip(other) {

@@ -40,6 +40,7 @@ mod split;
 #[cfg(test)]
 mod tests;
 mod tops;
+mod typical;
 mod values;
 
 pub use curve::QuantileCurve;
@@ -53,4 +54,5 @@ pub use search::Inverted;
 pub use search::Searched;
 pub(in crate::mechanisms) use split::QuantileBounds;
 pub use tops::{RemainingPeople, Tops};
+pub use typical::TypicalRankError;
 pub use values::RankedValues;

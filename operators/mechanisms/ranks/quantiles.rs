@@ -189,11 +189,12 @@ pub(in crate::mechanisms) fn ranked<K: Key>(
             spend: spend.part_of(limits.keys()),
         })?;
         let accuracies = splitting.accuracies(asked.confidence()?)?;
-        let noised = |(quantile, accuracy): (&Quantile, &split::Accuracy)| Noised {
+        let noised = |((quantile, accuracy), typical): ((&Quantile, &split::Accuracy), _)| Noised {
             ranks: Some(Ranks::Within { quantile: *quantile, rank_error: accuracy.rank_error }),
+            typical: Some(typical),
             ..Noised::of("quantile", rule.name(), accuracy.scale)
         };
-        let noise = quantiles.iter().zip(&accuracies).map(noised).collect();
+        let noise = quantiles.iter().zip(&accuracies).zip(splitting.typical()).map(noised).collect();
         Ok(Chosen { splitting, grid: grid.clone(), noise })
     })
 }

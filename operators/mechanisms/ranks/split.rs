@@ -44,6 +44,8 @@
 //! independent numbers with just these tails exceeds any number at least as often (chosen one by one, each below its own);
 //! its tail is computed in `errors.rs`.
 //!
+//! Most answers err far less than is promised, for values are seldom as bad as they may be: see `typical.rs`.
+//!
 //! All that is beside what the grid costs: a value between two points counts at the one above, and one beyond an end at
 //! the end.
 
@@ -54,6 +56,7 @@ use super::errors::{PartialError, least_kept};
 use super::grid::Grid;
 use super::laws::{ChoiceRule, EpsilonShare};
 use super::quantiles::{FINEST, Quantile, greatest_common_divisor};
+use super::typical::TypicalRankError;
 use super::{choose, values};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::noise::NoiseSource;
@@ -233,6 +236,31 @@ impl Splitting {
             }
         }
         Ok(accuracies)
+    }
+
+    /// Returns the typical error of each answer, which is no promise.
+    pub(super) fn typical(&self) -> Vec<TypicalRankError> {
+        match &self.shape {
+            SplitShape::Apart(choices) => {
+                let own = |(quantile, choice): (&Quantile, &AnswerChoice)| {
+                    TypicalRankError::of(&[choice.scale() / quantile.denominator() as f64])
+                };
+                self.quantiles.iter().zip(choices).map(own).collect()
+            }
+            SplitShape::Tree { root, .. } => {
+                let mut typical = vec![TypicalRankError::of(&[]); self.quantiles.len()];
+                let visited = inherit(root.as_deref(), (&[], &[]), &mut |node, errors| {
+                    let scales: Vec<f64> =
+                        errors.iter().map(|error| error.part * error.node.scale()).collect();
+                    if let Some(typical) = typical.get_mut(node.place) {
+                        *typical = TypicalRankError::of(&scales);
+                    }
+                    Ok(())
+                });
+                debug_assert!(visited.is_ok(), "no visit is refused");
+                typical
+            }
+        }
     }
 }
 

@@ -357,6 +357,50 @@ fn the_finest_grid_is_planned_in_as_many_steps() {
     }
 }
 
+// Refutes a typical error that is off, by more than three ranks, the median and the ninth tenth of real draws from values
+// that differ and lie evenly: each of 7 + 2 + 1 answers with alpha 1e-6 on either side.
+#[test]
+fn typical_errors_are_those_of_even_values() {
+    const VALUES: i64 = 800;
+    let values: Vec<i64> = (0..VALUES).map(|at| 1024 * at + 512).collect();
+    let grid = Grid::linear(0, 1024 * VALUES - 1, 1).unwrap();
+    let runs = size(1500, 10_000);
+    let mut noise = NoiseSource::seeded(14);
+    for (quantiles, epsilon) in [(deciles(), 1.0), (of(&[(1, 3), (1, 2)]), 0.2), (of(&[(9, 10)]), 0.3)] {
+        let plan = plan(&quantiles, &grid, 1, ChoiceRule::Exponential, pure(epsilon)).unwrap();
+        let mut off: Vec<Vec<u64>> = vec![Vec::new(); quantiles.len()];
+        for _ in 0..runs {
+            for ((answer, &quantile), off) in
+                plan.draw(&values, &mut noise).iter().zip(&quantiles).zip(&mut off)
+            {
+                off.push(choose::off(&values, grid.at(*answer).unwrap(), quantile));
+            }
+        }
+        let promised = plan.accuracies(0.9).unwrap();
+        for ((off, typical), promised) in off.iter().zip(plan.typical()).zip(promised) {
+            for (part, ranks) in [(0.5, typical.half), (0.9, typical.nine_tenths)] {
+                let within =
+                    |ranks: u64| off.iter().filter(|off| **off <= ranks).count() as f64 / runs as f64;
+                let chance = 4.75 * (part * (1.0 - part) / runs as f64).sqrt();
+                let (least, most) = (within(ranks + 1), within(ranks.saturating_sub(3)));
+                assert!(least >= part - chance, "{part}: {ranks} are exceeded too often: {least}");
+                assert!(most <= part + chance, "{part}: {ranks} are too many: {most}");
+            }
+            assert!(promised.rank_error > 2 * typical.nine_tenths);
+        }
+    }
+    // Permute-and-flip errs no more.
+    let (median, grid) = (of(&[(1, 2)]), Grid::linear(0, 8 * VALUES - 1, 1).unwrap());
+    let plan = plan(&median, &grid, 1, ChoiceRule::PermuteAndFlip, pure(0.2)).unwrap();
+    let (values, typical) = ((0..VALUES).map(|at| 8 * at + 4).collect::<Vec<i64>>(), plan.typical()[0]);
+    let runs = runs / 5;
+    let off = |noise: &mut NoiseSource| {
+        choose::off(&values, grid.at(plan.draw(&values, noise)[0]).unwrap(), median[0])
+    };
+    let within = (0..runs).filter(|_| off(&mut noise) <= typical.half).count();
+    assert!(within as f64 / runs as f64 >= 0.5 - 4.75 * (0.25 / runs as f64).sqrt(), "{within} of {runs}");
+}
+
 // Refutes a request that shows how many people there are, or where.
 #[test]
 fn neighbours_ask_for_the_same_noise() {
