@@ -340,7 +340,8 @@ impl<'a> ConfigNode<'a> {
         None
     }
 
-    fn mistyped<T>(&self, needed: &str) -> Option<T> {
+    /// Records that the value is of another type than is needed.
+    pub(in crate::job) fn mistyped<T>(&self, needed: &str) -> Option<T> {
         let found = match self.value {
             DeValue::String(_) => "a text",
             DeValue::Integer(_) => "a whole number",

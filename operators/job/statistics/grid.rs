@@ -7,7 +7,7 @@ use dashu_int::{IBig, UBig};
 
 use super::{measure, steps};
 use crate::invalid::Invalid;
-use crate::job::config::{ConfigNode, ConfigNumber, list};
+use crate::job::config::{ConfigNode, ConfigNumber, MistakeDetail, list};
 use crate::mechanisms::{DecimalPoint, Grid};
 
 /// The grid of possible answers.
@@ -30,6 +30,10 @@ pub enum GridSpec {
     /// The listed answers, in ascending order.
     List(Vec<ConfigNumber>),
 }
+
+/// The forms of a grid, for a mistake.
+const FORMS: &str = "\"log\" or \"signed log\", a table such as { log = 0.01 } or { from = 0, to = 100, step = 1 }, or a list of \
+                     answers such as [1, 2, 5]";
 
 /// The most answers in a range, so that their number times any weight fits 128 bits.
 const MOST_POINTS: u64 = 1 << 40;
@@ -60,7 +64,12 @@ impl GridSpec {
             return measure::ascending_numbers(node, "answers").map(GridSpec::List);
         }
         if !node.is_table() {
-            return node.one_of(&[("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)]);
+            let words = [("log", GridSpec::Log(0)), ("signed log", GridSpec::SignedLog)];
+            let Some(text) = node.as_text().filter(|text| !words.iter().any(|(word, _)| word == text)) else {
+                return if node.as_text().is_some() { node.one_of(&words) } else { node.mistyped(FORMS) };
+            };
+            let unknown = MistakeDetail::unknown_word(text, &words.map(|(word, _)| word));
+            return node.record_mistake(MistakeDetail { remedy: FORMS.to_owned(), ..unknown });
         }
         // A table with none of these fields has a misspelt one, of which the shorter form is the likelier.
         if node.has("log") || !["from", "to", "step"].iter().any(|name| node.has(name)) {
@@ -105,9 +114,18 @@ impl GridSpec {
         }
     }
 
-    /// Returns the grid in words.
-    pub(super) fn describe(&self) -> String {
+    /// Returns the grid in words, for the values of this field.
+    pub(super) fn describe(&self, of: Option<&str>) -> String {
         // A logarithmic grid has sixteen answers in each doubling.
+        match (self, of) {
+            (GridSpec::Log(0) | GridSpec::SignedLog, Some(of)) => {
+                format!("{}, in whole units of {of}, rounded down", self.described())
+            }
+            _ => self.described(),
+        }
+    }
+
+    fn described(&self) -> String {
         match self {
             GridSpec::Log(0) => "whole numbers from 0 on, 4.5% apart".to_owned(),
             GridSpec::Log(digits) => {

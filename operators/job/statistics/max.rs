@@ -291,7 +291,7 @@ impl<F: JobFunction> JobStatistic for MonotoneSpec<F> {
 
     fn describe(&self, unit: &str) -> String {
         let what = F::describe(&self.each, unit) + &grouping::describe(self.grouping());
-        format!("{what}, among {}", self.grid.describe())
+        format!("{what}, among {}", self.grid.describe(self.each.of()))
     }
 
     fn memory(&self) -> KeyMemory {

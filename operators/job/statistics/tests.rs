@@ -159,9 +159,10 @@ fn a_largest_that_cannot_be_read() {
     for (parts, words) in [
         (
             "of = \"rating\", grid = «\"lgo\"",
-            &["release[1].max.grid", "log or signed log", "did you mean log?"][..],
+            &["release[1].max.grid", "\"log\" or \"signed log\", a table such as", "did you mean log?"][..],
         ),
-        ("of = \"rating\", grid = «5", &["a text in quotes"]),
+        ("of = \"rating\", grid = «\"linear\"", &["{ from = 0, to = 100, step = 1 }, or a list of answers"]),
+        ("of = \"rating\", grid = «5", &["\"log\" or \"signed log\", a table such as { log = 0.01 }"]),
         ("of = \"rating\", each = «\"gretest\", grid = \"log\"", &["did you mean greatest?"]),
         ("of = \"rating\", each = «\"mean\", grid = \"log\"", &["greatest, sum or count"]),
         ("of = «\"rating\", each = \"count\", grid = \"log\"", &["release[1].max.of", "no field, or each"]),
