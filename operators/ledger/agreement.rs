@@ -34,6 +34,18 @@ use crate::time::Time;
 pub struct VersionTerms {
     digest: Digest,
     fields: VersionFields,
+    causes: Vec<FieldCause>,
+}
+
+/// The cause of a change of a field that the job file does not state there, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FieldCause {
+    field: &'static str,
+    was: String,
+    cause: String,
+    remedy: String,
+    /// True if a new version is no remedy.
+    alone: bool,
 }
 
 /// Fields by name, each with its value.
@@ -45,7 +57,7 @@ const LONGEST: usize = 200;
 impl VersionTerms {
     /// Creates terms that bind nothing yet.
     pub(crate) fn new() -> VersionTerms {
-        VersionTerms { digest: Digest::NONE, fields: VersionFields::new() }
+        VersionTerms { digest: Digest::NONE, fields: VersionFields::new(), causes: Vec::new() }
     }
 
     /// Binds a field to its value.
@@ -98,6 +110,25 @@ impl VersionTerms {
         self
     }
 
+    /// Explains a change of a field from this former value, for a refusal: its cause, and the remedy, which is the only one
+    /// if it is `alone`. Nothing of it is bound or recorded.
+    #[must_use]
+    pub(crate) fn explaining(
+        mut self,
+        (field, was): (&'static str, impl Display),
+        cause: &str,
+        (remedy, alone): (&str, bool),
+    ) -> VersionTerms {
+        let (cause, remedy) = (cause.to_owned(), remedy.to_owned());
+        self.causes.push(FieldCause { field, was: was.to_string(), cause, remedy, alone });
+        self
+    }
+
+    /// Returns the explanation of a change, if there is one.
+    fn cause(&self, change: &FieldChange<'_>) -> Option<&FieldCause> {
+        self.causes.iter().find(|cause| cause.field == change.name && Some(&cause.was[..]) == change.was)
+    }
+
     /// Binds other terms too, and shows their fields.
     #[must_use]
     pub(crate) fn and(mut self, others: &VersionTerms) -> VersionTerms {
@@ -137,7 +168,51 @@ impl VersionTerms {
         if *known == self.digest {
             return Ok(());
         }
-        Err(differ(store, job, (version, name), &self.changed(former))?)
+        Err(self.differ(store, job, (version, name), &self.changed(former))?)
+    }
+
+    /// The refusal of changed terms: the changes, as far as they are known, with their causes, and the remedy.
+    fn differ(
+        &self,
+        store: &mut dyn Store,
+        job: &Name,
+        (version, name): (u32, &Name),
+        changes: &[FieldChange<'_>],
+    ) -> Result<LedgerError, LedgerError> {
+        // Field names that a log contains may be any text.
+        let plain = |value: &str| value.replace(char::is_control, " ");
+        let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
+        let in_words = |change: &FieldChange<'_>| {
+            let cause = self.cause(change).map_or(String::new(), |known| format!(", {}", known.cause));
+            format!("{} (was {}, is {}{cause})", change.name, value(change.was), value(change.is))
+        };
+        let changed: Vec<String> = changes.iter().map(in_words).collect();
+        let changed = match &changed[..] {
+            [] => "its windows, statistic, bound, keys, noise or price".to_owned(),
+            _ => changed.join(", "),
+        };
+        let explained: Vec<&FieldCause> = changes.iter().filter_map(|change| self.cause(change)).collect();
+        let mut remedies: Vec<&str> = explained.iter().map(|cause| &cause.remedy[..]).collect();
+        if explained.len() < changes.len().max(1) {
+            remedies.push(if explained.is_empty() {
+                "put back what it was"
+            } else {
+                "put back what the others were"
+            });
+        }
+        let remedies = remedies.join(", and ");
+        let again = if explained.iter().any(|cause| cause.alone) {
+            String::new()
+        } else {
+            format!(
+                ", or give {name} a new version ({}), which releases its windows and pays for them anew, and begins its totals and \
+                 counts of people again",
+                new_version(store, job, name)?
+            )
+        };
+        Ok(LedgerError::refused(format!(
+            "version: job {job} has opened {name} in version {version} with other parameters: {changed}; {remedies}{again}"
+        )))
     }
 
     fn encoded(&self) -> Vec<u8> {
@@ -152,7 +227,7 @@ impl VersionTerms {
 
 impl From<&Digest> for VersionTerms {
     fn from(digest: &Digest) -> VersionTerms {
-        VersionTerms { digest: *digest, fields: VersionFields::new() }
+        VersionTerms { digest: *digest, fields: VersionFields::new(), causes: Vec::new() }
     }
 }
 
@@ -383,32 +458,6 @@ fn new_version(store: &mut dyn Store, job: &Name, name: &Name) -> Result<String,
         "`version = {}` in its [[release]] or [[ask]], or in [job] for all that state none",
         newest + 1
     ))
-}
-
-/// The refusal of changed terms: the changes, as far as they are known, and the remedy.
-fn differ(
-    store: &mut dyn Store,
-    job: &Name,
-    (version, name): (u32, &Name),
-    changes: &[FieldChange<'_>],
-) -> Result<LedgerError, LedgerError> {
-    // Field names that a log contains may be any text.
-    let plain = |value: &str| value.replace(char::is_control, " ");
-    let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
-    let changed: Vec<String> = changes
-        .iter()
-        .map(|FieldChange { name, was, is }| format!("{name} (was {}, is {})", value(*was), value(*is)))
-        .collect();
-    let changed = match &changed[..] {
-        [] => "its windows, statistic, bound, keys, noise or price".to_owned(),
-        _ => changed.join(", "),
-    };
-    let remedy = new_version(store, job, name)?;
-    Ok(LedgerError::refused(format!(
-        "version: job {job} has opened {name} in version {version} with other parameters: {changed}; put back what it was, or \
-         give {name} a new version ({remedy}), which releases its windows and pays for them anew, and begins its totals and \
-         counts of people again"
-    )))
 }
 
 type VersionPlace<'a> = (&'a Name, i64, &'a Name);

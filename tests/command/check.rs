@@ -72,7 +72,7 @@ fn a_check_goes_as_far_as_it_is_asked() {
     // Another budget than the stated one, another account, and a pattern without a file.
     let original = std::fs::read_to_string(&config).unwrap();
     for (old, new, code, words) in [
-        ("delta = 1e-6", "delta = 2e-6", 78, "another budget for account reviews"),
+        ("delta = 1e-6", "delta = 2e-6", 78, "another budget for account reviews in ledger"),
         ("account = \"reviews\"", "account = \"more\"", 78, "no account more"),
         ("promise = \"lifetime\" ", "promise = \"any 30 days\" ", 78, "another promise"),
         ("reviews.csv.bz2", "*.csv", 69, "no file is there; give a path"),
@@ -253,8 +253,7 @@ fn a_check_says_which_windows_do_not_fit_any_more() {
                  first from 2026-01-01T00:00:00Z to 2026-01-01T01:00:00Z: ";
     assert!(printed[0].starts_with(first) && printed[0].contains("discreet ledger amend"), "{printed:?}");
     // The remainder of rounding is zero.
-    let spent =
-        "none of them fits: the budget of quickstart is spent. Leave the release out, or raise the cap";
+    let spent = "none of them fits: the rho of quickstart is spent. Leave the release out, or raise the cap";
     assert!(printed.iter().all(|printed| printed.contains(spent)), "{printed:?}");
     assert_eq!(discreet(&["replay", &second]).0, 75);
     // What was refused has a row, and stays refused.

@@ -213,6 +213,33 @@ pub(in crate::job) fn floor(amount: BudgetUnits) -> Option<Decimal> {
     (digits != UBig::ZERO).then(|| Decimal::of(&digits.to_string(), -power))
 }
 
+/// Returns the shortest decimal that is read as this amount where a limit is, rounded down.
+pub(in crate::job) fn shortest(amount: BudgetUnits) -> Option<Decimal> {
+    let bits = UBig::from(amount.to_bits());
+    let is_read = |decimal: &Decimal| BudgetUnits::at_most("delta", decimal) == Ok(amount);
+    let above = |power: i32| {
+        let scaled = &bits * UBig::from(10u8).pow(power.unsigned_abs() as usize);
+        let digits: UBig = (scaled + UBig::from(u64::MAX)) >> 64;
+        Decimal::of(&digits.to_string(), -power)
+    };
+    // Two decimals of twenty digits behind the point are less than 2^-64 apart.
+    (0..=20).map(above).find(is_read)
+}
+
+/// Returns a short decimal that is no less than the amount where it is read as a limit, and more by a millionth at most,
+/// or by 1e-20.
+pub(in crate::job) fn ceiling(amount: BudgetUnits) -> Decimal {
+    let bits = UBig::from(amount.to_bits());
+    let above = |power: i32| {
+        let scaled = &bits * UBig::from(10u8).pow(power.unsigned_abs() as usize);
+        let digits: UBig = (&scaled + UBig::from(u64::MAX)) >> 64;
+        let excess = (&digits << 64) - &scaled;
+        (Decimal::of(&digits.to_string(), -power), excess * UBig::from(1_000_000u32) <= scaled)
+    };
+    let (found, last) = ((0..20).map(above).find(|(_, is_near)| *is_near), above(20));
+    found.unwrap_or(last).0
+}
+
 /// Returns a pure epsilon that converts to no more than this amount.
 fn epsilon_within(amount: &PrivacyCost) -> Option<Decimal> {
     let fits = |epsilon: f64| {
@@ -230,6 +257,23 @@ fn epsilon_within(amount: &PrivacyCost) -> Option<Decimal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Refutes a decimal that is read as another amount, and one that is longer than the file's.
+    #[test]
+    fn a_limit_has_the_decimal_that_stated_it() {
+        for text in ["3e-7", "1e-6", "0.97e-6", "123.456", "1"] {
+            let stated = Decimal::parse("delta", text).unwrap();
+            assert_eq!(shortest(BudgetUnits::at_most("delta", &stated).unwrap()), Some(stated), "{text}");
+        }
+        for bits in [1u128, 7, 18_446_744_073_709, (1 << 64) / 3, u128::MAX - 1] {
+            let amount = BudgetUnits::from_bits(bits);
+            let read = shortest(amount).unwrap();
+            assert_eq!(BudgetUnits::at_most("delta", &read), Ok(amount), "{read}");
+            let (above, most) = (ceiling(amount), bits.saturating_add(bits / 1_000_000 + 1));
+            let read = BudgetUnits::at_most("delta", &above).unwrap_or(BudgetUnits::UNBOUNDED).to_bits();
+            assert!(bits <= read && (read <= most || read == u128::MAX), "{bits}: {above}");
+        }
+    }
 
     // Refutes a text that no longer fits when it is read, and one that is much smaller than necessary.
     #[test]

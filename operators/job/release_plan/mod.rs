@@ -22,7 +22,7 @@ use crate::ledger::{Digest, Name, VersionTerms};
 use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys, Norm};
 use crate::time::{LIMIT, Time};
 
-pub(super) use fit::{floor, largest_fitting_cost};
+pub(super) use fit::{ceiling, floor, largest_fitting_cost, shortest};
 pub(super) use terms::{of_questions, reading_digest};
 pub(crate) use together::ConcurrentWindows;
 

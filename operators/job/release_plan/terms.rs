@@ -9,6 +9,8 @@
 use std::fmt::Write;
 
 use super::ReleasePlan;
+use super::fit::shortest;
+use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::dataflow::{RunError, charge, terms};
 use crate::invalid::Invalid;
 use crate::job::condition::Condition;
@@ -233,6 +235,16 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
     keys
 }
 
+/// A change of the budget by releases that were added or removed.
+struct BudgetChange {
+    /// The budget as it was.
+    was: PrivacyCost,
+    cause: String,
+    remedy: String,
+    /// True if a new version is no remedy.
+    alone: bool,
+}
+
 impl Job {
     /// Compares the terms of each release with those that the ledger holds for this version of it. Nothing is
     /// written.
@@ -250,8 +262,12 @@ impl Job {
             stated.push((offer.version, &offer.name, self.terms(offer)?));
         }
         stated.extend(asks.iter().map(|ask| (ask.version, &ask.name, ask.terms.clone())));
+        let cause = self.budget_change(ledger)?;
         let mut refused = Vec::new();
-        for (version, name, terms) in stated {
+        for (version, name, mut terms) in stated {
+            if let Some(BudgetChange { was, cause, remedy, alone }) = &cause {
+                terms = terms.explaining(("privacy.budget", was), cause, (remedy, *alone));
+            }
             match ledger.would_agree(&self.name, version, name, terms) {
                 Err(trouble) if trouble.kind() == LedgerErrorKind::Refused => refused.push((name, trouble)),
                 compared => compared?,
@@ -270,6 +286,52 @@ impl Job {
                 Err(LedgerError::refused(format!("{first}. The same is so of {others} and {last}")).into())
             }
         }
+    }
+
+    /// Returns what has changed the budget of a job whose first release that takes a part of delta was added, or whose last
+    /// one was removed; `None` where the job file states that part.
+    fn budget_change(&self, ledger: &mut Ledger) -> Result<Option<BudgetChange>, RunError> {
+        let budget = &self.privacy.budget;
+        if budget.delta_for_keys.is_some() || budget.delta.is_none() {
+            return Ok(None);
+        }
+        let takers: Vec<&str> = (self.releases.iter().filter(|release| release.charges_delta()))
+            .map(|release| release.name.as_str())
+            .chain(self.asks.iter().map(|ask| ask.name.as_str()))
+            .collect();
+        let Ok(was) = self.cap_of_budget(takers.is_empty()) else { return Ok(None) };
+        let caps = ledger.caps(self.account().name())?;
+        let has_delta =
+            |cap: &PrivacyCost| cap.rho_and_delta().is_some_and(|(_, delta)| delta != BudgetUnits::ZERO);
+        const USES: &str = "for discovered keys, stable means or questions";
+        if takers.is_empty() {
+            let for_keys = was.rho_and_delta().and_then(|(_, delta)| shortest(delta));
+            let Some(for_keys) = for_keys.filter(|_| caps.contains(&was)) else { return Ok(None) };
+            let cause = format!(
+                "for no release takes a part of delta any more, {USES}, so that all of delta turns the epsilon into rho"
+            );
+            let remedy =
+                format!("state delta_for_keys = {for_keys} in privacy.budget, which keeps it as it was");
+            return Ok(Some(BudgetChange { was, cause, remedy, alone: false }));
+        }
+        let (takers, verb) = match takers.split_last() {
+            Some((last, [])) => ((*last).to_owned(), "takes"),
+            Some((last, others)) => (format!("{} and {last}", others.join(", ")), "take"),
+            None => return Ok(None),
+        };
+        let cause = format!(
+            "for {takers} {verb} a part of delta, {USES}, as no release did, and the rest turns the epsilon into less rho"
+        );
+        let alone = !caps.iter().any(has_delta);
+        let remedy = match alone {
+            true => format!(
+                "leave {takers} out; the account has no delta for it, and `discreet ledger amend` adds none: write another job \
+                 with an account of its own (another privacy.account, and `discreet ledger init`); who is in both accounts spends \
+                 both budgets"
+            ),
+            false => format!("leave {takers} out"),
+        };
+        Ok(Some(BudgetChange { was, cause, remedy, alone }))
     }
 
     /// Returns the terms of a release's version, as its pipeline states them to the ledger.

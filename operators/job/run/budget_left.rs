@@ -17,6 +17,7 @@ use crate::dataflow::{Clock, SystemClock};
 use crate::decimal::Decimal;
 use crate::gate::resume_positions;
 use crate::job::config::{BudgetShare, PriceSpec, ReleaseSpec};
+use crate::job::release_plan::ceiling;
 use crate::ledger::{Digest, Ledger, LedgerKey, MostPaid, Name, RefusedWindows};
 use crate::time::in_utc;
 
@@ -47,6 +48,9 @@ pub struct BudgetLeft {
     /// The part that is left for the shares of the job, in units of [`BudgetShare::parts`]; as JSON a number.
     #[serde(rename = "left", serialize_with = "as_part")]
     parts: u64,
+    /// The same of each currency.
+    #[serde(skip)]
+    each: PartsLeft,
     /// The releases of the job whose present version the ledger has.
     #[serde(skip)]
     pub(in crate::job) opened: BTreeSet<Name>,
@@ -56,6 +60,29 @@ pub struct BudgetLeft {
     /// True if all that counts is counted for ever.
     #[serde(skip)]
     is_for_ever: bool,
+}
+
+/// The part that is left of each currency of the budget, in units of [`BudgetShare::parts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PartsLeft {
+    /// Of epsilon, or rho.
+    own: u64,
+    /// Of the delta for discovered keys, stable means and questions, where a share of the job takes it.
+    delta: Option<u64>,
+    /// The delta that the account needs in all for the shares of the job that take it.
+    needed: BudgetUnits,
+}
+
+impl PartsLeft {
+    /// Returns the smaller one.
+    fn least(self) -> u64 {
+        self.delta.map_or(self.own, |delta| delta.min(self.own))
+    }
+
+    /// Returns the part of delta, if it is smaller than the other.
+    fn short_of_delta(self) -> Option<u64> {
+        self.delta.filter(|delta| *delta < self.own)
+    }
 }
 
 /// Writes a number of parts as a number.
@@ -128,9 +155,14 @@ impl Display for BudgetLeft {
 impl BudgetLeft {
     /// Returns the part that is left, in words.
     pub(in crate::job) fn left(&self) -> String {
-        match self.nothing_is_left() {
-            true => "nothing".to_owned(),
-            false => format!("{} of the budget", rounded_down(self.parts)),
+        let of = |parts: u64, whole: &str| match parts < MILLIONTH {
+            true => format!("nothing of {whole}"),
+            false => format!("{} of {whole}", rounded_down(parts)),
+        };
+        match self.each.short_of_delta() {
+            Some(delta) => format!("{}, and {},", of(delta, DELTA), of(self.each.own, "its rho")),
+            None if self.nothing_is_left() => "nothing".to_owned(),
+            None => of(self.parts, "the budget"),
         }
     }
 
@@ -149,6 +181,12 @@ impl BudgetLeft {
         format!("{} {}", self.others(), if is_one { "has" } else { "have" })
     }
 }
+
+/// The condition on the other options of an amendment of delta for keys.
+pub(super) const NO_LESS_RHO: &str = "beside an --epsilon and a --delta whose rest comes to no less rho";
+
+/// The delta of an account, in words.
+const DELTA: &str = "its delta for discovered keys, stable means and questions";
 
 /// A millionth of the budget, in units of [`BudgetShare::parts`].
 const MILLIONTH: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
@@ -266,6 +304,7 @@ impl Job {
         let is_for_ever = matches!(promise, Promise::Lifetime | Promise::Windows(_));
         let shared = paid != paid.nothing();
         let window = window.filter(|_| shared && !is_for_ever);
+        let each = self.parts_left(found.account.cap(), &paid);
         let left = BudgetLeft {
             account: self.privacy.account.to_string(),
             payers: payers
@@ -279,7 +318,8 @@ impl Job {
             paid: in_six_digits(&paid, true),
             most_paid_for: window.map(|window| (in_utc(window.start()), in_utc(window.end()))),
             cap: in_six_digits(found.account.cap(), true),
-            parts: self.parts_left(found.account.cap(), &paid),
+            parts: each.least(),
+            each,
             opened: self.opened_releases(ledger)?,
             is_for_ever,
         };
@@ -322,37 +362,51 @@ impl Job {
     }
 
     /// Returns the part of the stated budget that is left under a cap, of each currency that the shares of the job take.
-    fn parts_left(&self, cap: &PrivacyCost, paid: &PrivacyCost) -> u64 {
+    fn parts_left(&self, cap: &PrivacyCost, paid: &PrivacyCost) -> PartsLeft {
         let whole = BudgetShare::WHOLE.parts();
         let part = |stated: BudgetUnits, cap: BudgetUnits, paid: BudgetUnits| {
             let (left, stated) = (cap.to_bits().saturating_sub(paid.to_bits()), stated.to_bits());
             let parts = UBig::from(left) * UBig::from(whole) / UBig::from(stated.max(1));
             u64::try_from(parts).map_or(whole, |parts| parts.min(whole))
         };
+        let alone = |own: u64| PartsLeft { own, delta: None, needed: BudgetUnits::ZERO };
         if let (
             PrivacyCost::Pure { epsilon: stated },
             PrivacyCost::Pure { epsilon: cap },
             PrivacyCost::Pure { epsilon: paid },
         ) = (self.account().cap(), cap, paid)
         {
-            return part(*stated, *cap, *paid);
+            return alone(part(*stated, *cap, *paid));
         }
         let both = [self.account().cap(), cap, paid].map(PrivacyCost::rho_and_delta);
         match both {
             [Some((stated, stated_delta)), Some((cap, cap_delta)), Some((paid, paid_delta))] => {
-                let of_rho = part(stated, cap, paid);
-                let is_share = |price: &PriceSpec| matches!(price, PriceSpec::Share(_));
-                let takes_delta = self.releases.iter().any(|own| own.charges_delta() && is_share(&own.price))
-                    || self.asks.iter().any(|own| is_share(&own.price));
-                if takes_delta && stated_delta != BudgetUnits::ZERO {
-                    of_rho.min(part(stated_delta, cap_delta, paid_delta))
-                } else {
-                    of_rho
+                let own = part(stated, cap, paid);
+                let taken = self.shares_of_delta();
+                if taken == 0 || stated_delta == BudgetUnits::ZERO {
+                    return alone(own);
+                }
+                let asked = UBig::from(stated_delta.to_bits()) * UBig::from(taken) / UBig::from(whole);
+                let asked = BudgetUnits::from_bits(u128::try_from(asked).unwrap_or(u128::MAX));
+                PartsLeft {
+                    own,
+                    delta: Some(part(stated_delta, cap_delta, paid_delta)),
+                    needed: paid_delta.plus("delta", asked).unwrap_or(BudgetUnits::UNBOUNDED),
                 }
             }
             // Budget accounts hold only these currencies.
-            _ => whole,
+            _ => alone(whole),
         }
+    }
+
+    /// Returns the shares of the releases and questions that take a part of delta, in units of [`BudgetShare::parts`].
+    fn shares_of_delta(&self) -> u64 {
+        let parts = |price: &PriceSpec| match price {
+            PriceSpec::Share(share) => share.parts(),
+            PriceSpec::Cost(_) => 0,
+        };
+        let releases = self.releases.iter().filter(|own| own.charges_delta()).map(|own| parts(&own.price));
+        releases.chain(self.asks.iter().map(|own| parts(&own.price))).sum()
     }
 
     /// Returns the releases and bundles of the job in their present versions.
@@ -388,23 +442,39 @@ impl Job {
         })
     }
 
-    /// Returns the warning that the shares of the job are more than others have left, if they are.
-    pub(super) fn shares_above(&self, left: &BudgetLeft) -> Option<String> {
-        let given = self.shares();
-        let is_above = left.is_shared() && given > left.parts();
-        is_above.then(|| {
-            let remedy = match left.parts() {
-                0 => "raise the cap with `discreet ledger amend`, which weakens the promise to these people"
-                    .to_owned(),
-                most => format!("give shares that come to at most {}", rounded_down(most)),
-            };
-            format!(
-                "release.share: the shares of this job come to {}, and {} left {}; {remedy}",
-                rounded_up(given),
-                left.have(),
-                left.left(),
-            )
-        })
+    /// Returns the warning that the shares of the job are more than others have left, if they are. Of an account without a
+    /// delta there is another one for each release that asks for it.
+    pub(super) fn shares_above(&self, left: &BudgetLeft, cap: &PrivacyCost) -> Option<String> {
+        if !left.is_shared() {
+            return None;
+        }
+        let (given, taken) = (self.shares(), self.shares_of_delta());
+        let has_delta = cap.rho_and_delta().is_some_and(|(_, delta)| delta != BudgetUnits::ZERO);
+        let PartsLeft { own, delta, needed } = left.each;
+        let (of, given, most, raise) = match delta {
+            _ if given > own => ("of this job", given, own, String::new()),
+            Some(delta) if taken > delta && has_delta => {
+                let raise = format!(" --delta-for-keys {}` or more, {NO_LESS_RHO}", ceiling(needed));
+                ("of this job that take delta", taken, delta, raise)
+            }
+            _ => return None,
+        };
+        let remedy = match most {
+            0 => format!(
+                "raise the cap with `discreet ledger amend{}, which weakens the promise to these people",
+                if raise.is_empty() { "`" } else { &raise }
+            ),
+            most if raise.is_empty() => format!("give shares that come to at most {}", rounded_down(most)),
+            most => {
+                format!(
+                    "give them shares that come to at most {}, or `discreet ledger amend{raise}",
+                    rounded_down(most)
+                )
+            }
+        };
+        let (given, left, have) = (rounded_up(given), left.left(), left.have());
+        let left = left.trim_end_matches(',');
+        Some(format!("release.share: the shares {of} come to {given}, and {have} left {left}; {remedy}"))
     }
 
     /// Returns the shares of the releases and questions together, in units of [`BudgetShare::parts`]; `None` if one of them

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::budget_left::in_six_digits;
+use super::budget_left::{NO_LESS_RHO, in_six_digits};
 use super::*;
 use crate::accounting::{BudgetUnits, PrivacyCost, Promise};
 use crate::dataflow::{Clock, SystemClock};
@@ -13,6 +13,7 @@ use crate::http::AccessToken;
 use crate::invalid::found_by;
 use crate::job::config::AskSpec;
 use crate::job::questions::AnsweredQuestions;
+use crate::job::release_plan::ceiling;
 use crate::job::sinks;
 use crate::ledger::{
     Anchor, Charge, Digest, Journal, Ledger, LedgerKey, RefusedWindows, ReleaseId as Released, Row, Shortfall,
@@ -109,13 +110,14 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
     let Shortfall { first, spent, asked, limit, refused, new, .. } = shortfall;
     let (start, end) = (in_utc(first.window.start()), in_utc(first.window.end()));
     let (account, name) = (&first.account, &first.name);
+    let lacking = Lacking::of(shortfall);
     let left = match limit.less(spent) {
         // A rest that is left by rounding pays for nothing.
         Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => {
             format!("{} is left", in_six_digits(&left, false))
         }
         // A repair charges what was lost, fitting or not.
-        _ => format!("the budget of {account} is spent"),
+        _ => format!("the {} of {account} is spent", lacking.word()),
     };
     if lacks_delta(limit, asked) {
         return format!(
@@ -134,8 +136,62 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
     format!(
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
          {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
-         release out, or raise the cap with `discreet ledger amend`, which weakens the promise to these people"
+         release out, or raise the cap with {}, which weakens the promise to these people",
+        lacking.amendment()
     )
+}
+
+/// The part of a budget that a window lacks, beside its rho or epsilon.
+enum Lacking {
+    /// No part alone: the cap has one, or both are lacking, of which this is the delta that the window needs.
+    Whole(Option<BudgetUnits>),
+    /// The rho, beside a delta that suffices.
+    Rho,
+    /// The delta, of which the account needs this much.
+    Delta(BudgetUnits),
+}
+
+impl Lacking {
+    fn of(shortfall: &Shortfall) -> Lacking {
+        let Shortfall { spent, asked, limit, .. } = shortfall;
+        let both = [spent, asked, limit].map(PrivacyCost::rho_and_delta);
+        let [Some((spent, spent_delta)), Some((asked, asked_delta)), Some((limit, limit_delta))] = both
+        else {
+            return Lacking::Whole(None);
+        };
+        let sum = |a: BudgetUnits, b| a.plus("delta", b).unwrap_or(BudgetUnits::UNBOUNDED);
+        let needed = sum(spent_delta, asked_delta);
+        match (sum(spent, asked) > limit, asked_delta != BudgetUnits::ZERO && needed > limit_delta) {
+            (false, true) => Lacking::Delta(needed),
+            (true, false) if limit_delta != BudgetUnits::ZERO => Lacking::Rho,
+            (_, true) => Lacking::Whole(Some(needed)),
+            (_, false) => Lacking::Whole(None),
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Lacking::Whole(_) => "budget",
+            Lacking::Rho => "rho",
+            Lacking::Delta(_) => "delta for discovered keys, stable means and questions",
+        }
+    }
+
+    /// Returns the amendment in words.
+    fn amendment(&self) -> String {
+        match self {
+            Lacking::Rho | Lacking::Whole(None) => "`discreet ledger amend`".to_owned(),
+            Lacking::Whole(Some(needed)) => {
+                format!("`discreet ledger amend` and its --delta-for-keys, {} or more", ceiling(*needed))
+            }
+            Lacking::Delta(needed) => {
+                format!(
+                    "`discreet ledger amend --delta-for-keys {}` or more, {NO_LESS_RHO}",
+                    ceiling(*needed)
+                )
+            }
+        }
+    }
 }
 
 /// Returns true if a delta is asked of an account that has none.
@@ -227,7 +283,9 @@ impl Job {
         let refused = ledger.shortfalls(account, asked)?;
         // Windows of a time that others have not paid for may fit all the same.
         let is_short = !refused.is_empty() || !was_refused.is_empty();
-        let shares_above = left.as_ref().filter(|_| is_short).and_then(|left| self.shares_above(left));
+        let cap = ledger.accounts()?.into_iter().find(|known| known.name() == account);
+        let shares_above = left.as_ref().filter(|_| is_short).zip(cap);
+        let shares_above = shares_above.and_then(|(left, known)| self.shares_above(left, known.cap()));
         Ok(Connected {
             refused,
             renews,
