@@ -145,7 +145,8 @@ pub(super) fn left(delta: BudgetUnits, for_keys: BudgetUnits) -> Result<BudgetUn
     left.map(BudgetUnits::from_bits).ok_or_else(too_large)
 }
 
-fn pair(
+/// Returns the limit in zCDP of epsilon and delta, of which a part is for charges.
+pub(super) fn pair(
     epsilon: BudgetUnits,
     delta: BudgetUnits,
     charged: BudgetUnits,

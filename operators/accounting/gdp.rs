@@ -166,7 +166,7 @@ pub(crate) fn mu_within_rho(rho: BudgetUnits) -> f64 {
 /// The part of delta, in tenths, that is for discovered keys and answers to questions unless said. The rest
 /// makes mu: at (1, 1e-6) noise is 1.7% more than with all of it, and thresholds of
 /// `config/quickstart.toml` are 1.7% lower than with a tenth.
-const USUAL: u128 = 3;
+pub(super) const USUAL: u128 = 3;
 
 /// The limit that epsilon and delta come to for a [filter](self#the-filter), rounded down: `mu^2 / 2`, beside
 /// the part of delta that is set aside for the charges' own, all fixed for good.

@@ -197,7 +197,7 @@ impl AccountStanding {
             "\n{}\n  {}\n  cap       {}\n  spent     {}, as the newest window counts it\n  releases  {}\n",
             self.account.name(),
             promise_sentence(&self.account),
-            self.account.cap(),
+            self.account.cap().with_epsilon(),
             self.spent,
             self.releases
         )

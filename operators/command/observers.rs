@@ -192,7 +192,7 @@ pub(super) fn heading(job: &Job, demo: bool) -> Heading {
         job: job.name.to_string(),
         promise: account.promise().sentence(account.neighbours(), in_words),
         account: account.name().to_string(),
-        budget: account.cap().to_string(),
+        budget: account.cap().with_epsilon(),
         made: format!("{:.0}", jiff::Timestamp::now()),
         zone: Some(job.source.zone.clone()).filter(|zone| *zone != Zone::utc()),
         demo,

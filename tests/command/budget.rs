@@ -313,3 +313,121 @@ fn no_window_is_forecast_after_everything() {
     );
     assert!(!std::fs::read_to_string(&report).unwrap().contains("Nothing was charged"));
 }
+
+/// A release of the keys that are found, at a share.
+fn finding(share: &str) -> String {
+    format!(
+        r#"
+        [[release]]
+        name = "pages"
+        every = "1 day"
+        people = {{ by = "key", keys = "discover" }}
+        bound = {{ keys = 2 }}
+        noise = "gaussian"
+        share = {share}
+        "#
+    )
+}
+
+// Refutes a refusal that blames a budget which nobody edited, a remedy that is refused too, and the words that all is spent
+// where the delta for discovered keys alone is.
+#[test]
+fn a_part_of_delta_that_comes_or_goes_is_named_with_what_helps() {
+    let jobs = Jobs::new("delta-for-keys", "quickstart.toml");
+    let (config, ledger) = (jobs.path("job.toml"), jobs.path("state/shared.ledger"));
+    let without = counting("shop", "1 day", "0.3");
+    let write = |text: &str| std::fs::write(&config, text).unwrap();
+    let check = || {
+        let (code, page, error) = discreet(&["check", &config, "--connect"]);
+        (code, page + &error)
+    };
+    write(&without);
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    assert_eq!(discreet(&["replay", &config]).0, 0);
+
+    // The first release that discovers keys, in an account that has no delta for them.
+    let with = without.clone() + &finding("0.3");
+    write(&with);
+    let (code, page) = check();
+    assert_eq!(code, 78, "{page}");
+    for words in [
+        "privacy.budget (was Gaussian rho 0.0280144819126, is Gaussian rho 0.0270743792996, delta 0.0000003, for pages takes a part of delta",
+        "; leave pages out; the account has no delta for it, and `discreet ledger amend` adds none: write another job with an account",
+    ] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    assert!(!page.contains("new version") && !page.contains("put back"), "{page}");
+    write(&with.replace("version = 1", "version = 2"));
+    let (code, page) = check();
+    assert_eq!(code, 0, "{page}");
+    let words = "nothing of its delta for discovered keys, stable means and questions, and 0.724306 of its rho, is left for its shares";
+    assert!(page.contains(words), "{page}");
+    assert!(!page.contains("raise the cap") && !page.contains("release.share"), "{page}");
+    assert!(
+        page.contains("release pages: all windows would be refused: account shared has no delta"),
+        "{page}"
+    );
+    // Another mistake beside it keeps its own remedy.
+    write(&with.replace("per_key = 1", "per_key = 2"));
+    let (_, page) = check();
+    assert!(
+        page.contains(", and put back what the others were") && page.contains("bound.per_key (was 1, is 2)"),
+        "{page}"
+    );
+
+    // The last one is removed, from an account that has such a delta.
+    std::fs::remove_file(&ledger).unwrap();
+    let without = counting("shop", "1 day", "0.1");
+    let with = without.clone() + &finding("0.9");
+    write(&with);
+    assert_eq!(discreet(&["ledger", "init", &ledger, "--config", &config]).0, 0);
+    assert_eq!(discreet(&["replay", &config]).0, 0);
+    write(&without);
+    let (code, page) = check();
+    let words = "so that all of delta turns the epsilon into rho); state delta_for_keys = 3e-7 in privacy.budget, which keeps it as it \
+                 was, or give visits a new version (`version = 2`";
+    assert!(code == 78 && page.contains(words), "{page}");
+    write(&without.replace("delta = 1e-6", "delta = 1e-6, delta_for_keys = 3e-7"));
+    let (code, page) = check();
+    assert!(code == 0 && page.contains("1 release, within the budget"), "{page}");
+
+    // A larger epsilon gives a new version rho, and no delta.
+    let amend = |more: &[&str]| {
+        let cap = ["ledger", "amend", &ledger, "--account", "shared", "--who", "ada", "--why", "a test"];
+        let (code, page, error) = discreet(&[&cap[..], more].concat());
+        assert_eq!(code, 0, "{page}{error}");
+    };
+    amend(&["--epsilon", "2", "--delta", "1e-6"]);
+    write(&with.replace("version = 1", "version = 2"));
+    let (code, page) = check();
+    let words = "the delta for discovered keys, stable means and questions of shared is spent. Leave the release out, or raise the cap \
+                 with `discreet ledger amend --delta-for-keys ";
+    assert!(code == 0 && page.contains(words), "{page}");
+    assert!(page.contains(", and 1 of its rho, is left for its shares"), "{page}");
+    let needed = page.split_once(words).unwrap().1.split_once('`').unwrap().0;
+    amend(&["--epsilon", "2.1", "--delta", "2e-6", "--delta-for-keys", needed]);
+    let (code, page) = check();
+    assert!(code == 0 && page.contains("2 releases, within the budget"), "{needed}\n{page}");
+
+    // A budget that was edited is compared as it was stated, by field.
+    for (old, new, words) in [
+        ("epsilon = 1.0", "epsilon = 2", "epsilon 2 where 1 is stated; give what was stated"),
+        (
+            "delta = 1e-6",
+            "delta = 1e-6, delta_for_keys = 5e-7",
+            "delta_for_keys 5e-7 where 3e-7 is stated; give",
+        ),
+        ("delta = 1e-6", "delta = 2e-6", "ledger, delta 2e-6 where 1e-6 is stated; give"),
+        (
+            "{ epsilon = 1.0, delta = 1e-6 }",
+            "{ epsilon = 1.1, delta = 1e-5 }",
+            "epsilon 1.1 where 1 is stated, and delta 1e-5 where 1e-6 is",
+        ),
+    ] {
+        write(&with.replace(old, new));
+        let (code, page) = check();
+        assert!(code == 78 && page.contains(words), "{words}\n{page}");
+    }
+    let (_, page, _) = discreet(&["ledger", "show", &ledger]);
+    assert!(page.contains(": epsilon 2.1, delta 2e-6\n"), "{page}");
+}

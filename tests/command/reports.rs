@@ -194,18 +194,20 @@ fn a_report_states_the_cap_of_the_ledger() {
     let (code, said, error) = discreet(&amend);
     assert_eq!(code, 0, "{error}");
     let (_, raised) = said.lines().next().unwrap().split_once(", and is ").unwrap();
+    let stated = format!("{raised}: epsilon 6, delta 1e-6");
+    let former = former.strip_suffix(": epsilon 4, delta 1e-6").unwrap();
     assert!(said.contains(&format!("was {former}, ")) && former != raised, "{said} {former}");
-    assert_eq!(replay(), raised);
+    assert_eq!(replay(), stated);
     let (code, _, error) = discreet(&["run", &job, "--out", &path("live.jsonl"), "--report", &report]);
     assert!(code == 0 && error.contains(&format!("account shop of {raised};")), "{error}");
-    assert_eq!(head(&report), raised);
+    assert_eq!(head(&report), stated);
     assert!(fs::read_to_string(&report).unwrap().contains(&format!(" of {raised} is spent")));
     // A demonstration has a ledger of its own, which nobody has amended.
     assert_eq!(
         discreet(&["replay", &job, "--demo", "--out", "/dev/null", "--report", &path("demo.html")]).0,
         0
     );
-    assert_eq!(head(&path("demo.html")), former);
+    assert_eq!(head(&path("demo.html")), format!("{former}: epsilon 4, delta 1e-6"));
 }
 
 /// The budget at the head of a report.

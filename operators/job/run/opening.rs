@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::dataflow::{Schedule, SpillSpace};
 use crate::job::config::{Accounting, shell_quoted};
+use crate::job::release_plan::shortest;
 use crate::ledger::place::directory;
 use crate::ledger::{AccountSpec, Ledger, LedgerKey, Name};
 use crate::time::in_utc;
@@ -54,11 +56,11 @@ impl Job {
         }
         let words = [true, false].map(|charges| self.cap_of_budget(charges));
         if !words.into_iter().flatten().any(|cap| caps.contains(&cap)) {
+            let stated = caps.first().unwrap_or(known.cap());
             return Err(RunError::configuration(format!(
-                "privacy.budget: found another budget for account {name} in ledger {at}, {} where {} is stated; give what was \
-                 stated, also where the cap is to be raised: that is done by `discreet ledger amend`, and the file stays as it is",
-                asked.cap(),
-                known.cap()
+                "privacy.budget: found another budget for account {name} in ledger {at}, {}; give what was stated, also where the \
+                 cap is to be raised: that is done by `discreet ledger amend`, and the file stays as it is",
+                self.other_budget(stated)
             )));
         }
         let anchor = self.privacy.anchor.as_deref().map(directory);
@@ -68,6 +70,42 @@ impl Job {
         }
         self.check_spill()?;
         Ok(ledger)
+    }
+
+    /// Returns the numbers of the file's budget that are not those of the stated cap, in words: by epsilon and delta where
+    /// the stated ones are found again.
+    fn other_budget(&self, stated: &PrivacyCost) -> String {
+        let (asked, budget) = (self.account().cap(), &self.privacy.budget);
+        let known = stated.stated_as(budget.delta.as_ref());
+        let (Some((epsilon, delta)), Some(own), Some(own_delta)) = (known, &budget.epsilon, &budget.delta)
+        else {
+            return format!("{} where {} is stated", asked.with_epsilon(), stated.with_epsilon());
+        };
+        let mut differ = Vec::new();
+        let parts = [("epsilon", own, &epsilon), ("delta", own_delta, &delta)];
+        for (field, own, stated) in parts.into_iter().filter(|(_, own, stated)| own != stated) {
+            differ.push(format!("{field} {own} where {stated} is stated"));
+        }
+        let of = |cap: &PrivacyCost| cap.rho_and_delta().map_or(BudgetUnits::ZERO, |(_, delta)| delta);
+        let part =
+            |delta: BudgetUnits| shortest(delta).map_or_else(|| delta.to_string(), |delta| delta.to_string());
+        let is_stated = budget.delta_for_keys.is_some();
+        if of(asked) != of(stated) && (is_stated || differ.is_empty()) {
+            let is = match (is_stated, of(stated) == BudgetUnits::ZERO) {
+                (_, true) => "none is stated, which no release that discovers keys changes".to_owned(),
+                (_, false) => format!("{} is stated", part(of(stated))),
+            };
+            let own = match (is_stated, of(asked) == BudgetUnits::ZERO) {
+                (true, _) => part(of(asked)),
+                (false, true) => "left out".to_owned(),
+                (false, false) => format!("left out, which is {},", part(of(asked))),
+            };
+            differ.push(format!("delta_for_keys {own} where {is}"));
+        }
+        match differ.is_empty() {
+            true => format!("{} where {} is stated", asked.with_epsilon(), stated.with_epsilon()),
+            false => differ.join(", and "),
+        }
     }
 
     /// Refuses a directory for open windows that is not there.

@@ -118,7 +118,7 @@ impl Report {
 
     /// States the cap of the account as its ledger does: it may have been raised since the job file was written.
     pub fn state_cap(&mut self, cap: &PrivacyCost) {
-        self.heading.budget = cap.to_string();
+        self.heading.budget = cap.with_epsilon();
     }
 
     /// Begins with the status of the budget that windows before the first one have left.

@@ -93,7 +93,7 @@ impl HtmlPage<'_> {
         let Heading { job, promise, account, budget, made, demo, .. } = self.heading;
         // An amendment may have raised the cap since the run began.
         let newest = model.budget.newest.as_ref().filter(|(name, ..)| name.as_str() == account);
-        let budget = newest.map_or_else(|| budget.clone(), |(_, _, cap)| cap.to_string());
+        let budget = newest.map_or_else(|| budget.clone(), |(_, _, cap)| cap.with_epsilon());
         let kicker = "<p class=\"kicker\">What was released, and what it cost</p>";
         self.text += &format!("<header>{kicker}<h1>{}</h1>", escape(job));
         if *demo {
