@@ -362,6 +362,11 @@ impl<'c> CellSentences<'c, '_> {
             (kind, None, true) => {
                 format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in ranks")
             }
+            ("gaussian", ..) if self.is_rounded() => {
+                format!(
+                    "Gaussian noise of standard deviation {scale}{of}, a normal distribution rounded to whole numbers"
+                )
+            }
             ("gaussian", ..) => format!("Discrete Gaussian noise of standard deviation {scale}{of}"),
             ("gaussian of the shape of the data", ..) => {
                 format!("Gaussian noise of the shape of the records, of {scale} of their standard deviation")
@@ -389,6 +394,12 @@ impl<'c> CellSentences<'c, '_> {
             Some(assumed) => text += &format!(" It assumes, and does not prove: {assumed}."),
         }
         text
+    }
+
+    /// Returns true if the account of the line is kept in Gaussian differential privacy, where noise is a rounded normal
+    /// distribution.
+    fn is_rounded(&self) -> bool {
+        self.cell.promise.contains(", Gaussian rho ")
     }
 
     /// Returns the fitted value in sentences.

@@ -188,6 +188,27 @@ fn each_interval_says_what_is_sure() {
     assert_eq!(["0.9", "0.95", "0.999", "0.9999999"].map(percent), ["90%", "95%", "99.9%", "99.99999%"]);
 }
 
+// Refutes the discrete law of a line whose noise is a rounded normal distribution.
+#[test]
+fn the_noise_of_a_gaussian_account_is_a_rounded_normal_distribution() {
+    let line = |cost: &str, grid: &str| {
+        let noise = format!(r#"{{"kind":"gaussian","scale":14.88{grid}}}"#);
+        let line = format!(
+            r#"{{"release":"r","window":{{"start":"2026-01-01T00:00:00Z","end":"2026-01-02T00:00:00Z"}},"value":12,"interval":[10,14],"confidence":0.9,"noise":{noise},"id":"5f","promise":"lifetime, a person, {cost}"}}"#
+        );
+        let page = Explanation::of(&line, None).unwrap().to_string();
+        page.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let normal =
+        "noise Gaussian noise of standard deviation 14.88, a normal distribution rounded to whole numbers";
+    assert!(line("Gaussian rho 0.01", "").contains(&format!("{normal}. ")));
+    assert!(
+        line("Gaussian rho 0.01", r#","grid":0.5"#)
+            .contains(&format!("{normal}, on a public grid of step 0.5."))
+    );
+    assert!(line("rho 0.01", "").contains("noise Discrete Gaussian noise of standard deviation 14.88."));
+}
+
 #[test]
 fn noise_is_said_with_all_that_a_line_says_of_it() {
     let page = cell(
