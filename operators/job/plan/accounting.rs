@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::accounting::{DeltaForKeys, gdp};
 use crate::decimal::Decimal;
-use crate::job::config::{Accounting, Job, PriceSpec};
+use crate::job::config::{Accounting, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 use crate::job::statistics::{NoiseKind, PreparedStatistic};
 
@@ -107,6 +107,19 @@ pub(super) fn proposal_for_keys(job: &Job, releases: &[PreparedStatistic]) -> Op
         format!(
             "privacy.budget.delta_for_keys: with delta_for_keys = {best} noise and the numbers of people that keys need are \
              {times:.2} times as large, in the mean; state it before `discreet ledger init`"
+        )
+    })
+}
+
+/// Returns the warning that a part of delta is kept for discovered keys and nothing of the job takes it.
+pub(super) fn unused_delta_for_keys(job: &Job) -> Option<String> {
+    let stated = job.privacy.budget.delta_for_keys.as_ref().filter(|part| part.to_f64() > 0.0)?;
+    let takes = job.releases.iter().any(ReleaseSpec::charges_delta) || !job.asks.is_empty();
+    (!takes).then(|| {
+        format!(
+            "privacy.budget.delta_for_keys: nothing takes it: no release of the job discovers keys, has a stable mean or answers \
+             questions, and without {stated} of delta the epsilon comes to less rho, which is more noise; leave it out before \
+             `discreet ledger init`, unless another job of the account takes it; keep it once the account is stated with it"
         )
     })
 }
@@ -228,6 +241,19 @@ mod tests {
         assert_eq!(part(", delta_for_keys = 3e-7"), None, "the usual three tenths are near the best");
         assert!(part(", delta_for_keys = 0.98e-6").unwrap().contains("delta_for_keys = "));
         assert!(part(", delta_for_keys = 1e-12").unwrap().contains("delta_for_keys = "));
+        assert_eq!(part(", delta_for_keys = 0.3e-6"), None);
+        // Refutes a part that nothing takes, in silence.
+        let idle = |delta: &str| {
+            let plan =
+                job(&format!("budget = {{ epsilon = 1.0, delta = 1e-6{delta} }}"), COUNT).plan().unwrap();
+            plan.warnings.into_iter().find(|warning| warning.starts_with("privacy.budget.delta_for_keys"))
+        };
+        assert!(
+            idle(", delta_for_keys = 3e-7")
+                .unwrap()
+                .contains("nothing takes it: no release of the job discovers")
+        );
+        assert_eq!((idle(""), idle(", delta_for_keys = 0")), (None, None));
         // A budget of one currency has nothing to compare.
         let rho = job("budget = { rho = 0.01 }", COUNT).plan().unwrap();
         assert_eq!(rho.releases[0].accounting, None);

@@ -168,6 +168,7 @@ impl Job {
         plan.warnings = warnings::warnings(self, &offers, &plan);
         plan.warnings.extend(accounting::proposal(self, &compared));
         plan.warnings.extend(accounting::proposal_for_keys(self, &prepared));
+        plan.warnings.extend(accounting::unused_delta_for_keys(self));
         Ok(plan)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Tables;
 use crate::accounting::{BudgetUnits, Omega, PrivacyCost, Promise, ReleaseCost};
+use crate::decimal::Decimal;
 use crate::invalid::Invalid;
 use crate::job::config::every::{self, Every};
 use crate::job::config::node::{ConfigNode, TableNode};
@@ -21,6 +22,13 @@ pub(super) fn stated(
     let place = root.node("privacy")?;
     let charged = tables.releases.iter().any(ReleaseSpec::charges_delta) || !tables.asks.is_empty();
     let accounting = accounting(&place, tables)?;
+    let is_zero = |part: &Decimal| part.to_f64() == 0.0;
+    if charged && privacy.budget.delta_for_keys.as_ref().is_some_and(is_zero) {
+        return place.descendant(&["budget", "delta_for_keys"]).conflict(
+            "zero beside a release that discovers keys, a stable mean or questions",
+            "a part of delta, or leave it out, which is three tenths of delta, or half with accounting = \"zcdp\"",
+        );
+    }
     let cap = place.descendant(&["budget"]).accept(privacy.budget.cap(accounting, charged))?;
     let promise = windows.map_or(privacy.promise, Promise::Windows);
     let stated = AccountSpec::new(privacy.account.clone(), privacy.privacy_unit.adjacency(), promise, cap);

@@ -68,6 +68,11 @@ fn numbers_that_are_no_budget() {
         (BUDGET, "«{ delta = 1e-6 }", &["privacy.budget", "an epsilon beside delta"]),
         (BUDGET, "«{}", &["privacy.budget", "epsilon and delta, or rho"]),
         (BUDGET, "«1.0", &["a number", "a table of epsilon, delta, delta_for_keys, rho or omega"]),
+        (
+            BUDGET,
+            "{ epsilon = 1.0, delta = 1e-6, delta_for_keys = «0 }",
+            &["privacy.budget.delta_for_keys", "zero beside a release that discovers keys", "leave it out"],
+        ),
         (BUDGET, "{ rho = 1, omega = «1 }", &["omega", "above 1"]),
         (BUDGET, "{ epsilon = 1, omega = «40 }", &["an omega beside pure epsilon"]),
         // One field stated twice, in two ways.
