@@ -48,11 +48,12 @@ impl FitArgs {
     /// Writes the lines to standard output, and the summary to standard error.
     pub(crate) fn run(self) -> ExitCode {
         match self.fitted() {
-            Ok(Ok(summaries)) => {
+            Ok(Ok((summaries, others))) => {
                 for summary in &summaries {
                     summary.to_string().lines().for_each(log::note);
-                    summary.lag().iter().for_each(|lag| log::warn(lag));
+                    summary.without().iter().chain(&summary.lag()).for_each(|warning| log::warn(warning));
                 }
+                others.iter().for_each(|others| log::note(others));
                 finish(Ok(()), 0)
             }
             Ok(Err(unwritten)) => finish(Err(unwritten), 0),
@@ -69,9 +70,9 @@ impl FitArgs {
         fits.map(|(name, fit)| (name.as_str().to_owned(), fit))
     }
 
-    /// Passes the lines on, and returns the summaries, or the error of standard output.
-    fn fitted(&self) -> Result<io::Result<Vec<FitSummary>>, Refusal> {
-        let mut fitter = Fitter::new(self.fits())?;
+    /// Passes the lines on, and returns the summaries with a note about other releases, or the error of standard output.
+    fn fitted(&self) -> Result<io::Result<(Vec<FitSummary>, Option<String>)>, Refusal> {
+        let mut fitter = Fitter::new(self.fits()).map_err(|refused| Refusal::new(format!("--{refused}")))?;
         let job = self.job.as_ref().map(Job::open).transpose()?;
         if let Some(job) = &job {
             self.fits().try_for_each(|(name, fit)| is_of(job, &name, fit))?;
@@ -110,6 +111,7 @@ impl FitArgs {
             }
             taken.map_err(|unfit| Refusal::new(format!("--{unfit}")))?;
         }
+        let others = fitter.others();
         let finished = fitter.finish(&mut out);
         if let Err(error) = output.write_all(&out).and_then(|()| output.flush()) {
             return Ok(Err(error));
@@ -123,7 +125,7 @@ impl FitArgs {
             page.add(&shown);
             page.write()?;
         }
-        Ok(Ok(summaries))
+        Ok(Ok((summaries, others)))
     }
 }
 

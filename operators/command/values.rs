@@ -102,12 +102,13 @@ pub(super) fn account() -> impl TypedValueParser<Value = Name> {
 
 /// Parses the name of a release.
 pub(super) fn release() -> impl TypedValueParser<Value = Name> {
-    argument(read_release)
+    argument(|field, text| read_release(&format!("--{field}"), text))
 }
 
 /// Parses the name of a release with the deviation of its values from one window to the next.
 pub(super) fn walk() -> impl TypedValueParser<Value = (Name, f64)> {
     argument(|field, text| {
+        let field = &format!("--{field}");
         let Some((release, deviation)) = text.split_once('=') else {
             return Err(malformed(field, "a release and a deviation, such as visits=20"));
         };

@@ -88,6 +88,8 @@ pub struct Fitter {
     others: BTreeSet<String>,
     /// True if the last line that was taken has no end yet: the next is a part of it.
     is_within: bool,
+    /// The number of lines with a number of these and other such releases.
+    other_lines: u64,
 }
 
 /// The lines that wait, or wait behind one that does.
@@ -197,7 +199,20 @@ impl Fitter {
             let (series, tally) = (BTreeMap::new(), FitTally::default());
             releases.push(FittedRelease { name, fit, walk, is_known: false, series, window: None, tally });
         }
-        Ok(Fitter { releases, queue: LineQueue::default(), others: BTreeSet::new(), is_within: false })
+        Ok(Fitter { releases, queue: LineQueue::default(), others: BTreeSet::new(), other_lines: 0, is_within: false })
+    }
+
+    /// Says how many lines with a number are of releases that have no fit, and names some of these.
+    pub fn others(&self) -> Option<String> {
+        let names: Vec<&str> = self.others.iter().map(String::as_str).collect();
+        let values = if self.other_lines == 1 { "value is" } else { "values are" };
+        (self.other_lines > 0).then(|| {
+            format!(
+                "{} {values} of releases that no option names, and have no fitted one: {}",
+                self.other_lines,
+                names.join(", ")
+            )
+        })
     }
 
     /// Takes a line with its end, or a part of a long one, and adds to `out` all lines that no longer wait.
@@ -217,6 +232,8 @@ impl Fitter {
                     if self.others.len() < LISTED && !self.others.contains(&*line.release) {
                         self.others.insert(line.release.clone().into_owned());
                     }
+                    self.other_lines +=
+                        u64::from(matches!(&line.says, Says::Cell(cell) if cell.value.is_some()));
                     false
                 }
             },
@@ -289,7 +306,10 @@ impl FittedRelease {
         if self.window.as_ref().is_some_and(|(open, _)| *open != window) {
             self.leave_window(false, queue);
         }
-        let Some(measured) = measured(cell).filter(|_| is_unfit.is_none()) else { return Ok(false) };
+        let Some(measured) = measured(cell).filter(|_| is_unfit.is_none()) else {
+            self.tally.unfitted.unmeasured += u64::from(cell.value.is_some());
+            return Ok(false);
+        };
         let name = SeriesName::of(cell);
         Ok(match self.fit {
             Fit::Shrink => {
@@ -332,6 +352,7 @@ impl FittedRelease {
                 return true;
             }
             if window.start <= series.last.start {
+                self.tally.unfitted.again += 1;
                 return false;
             }
             if walk.is_some() {
@@ -358,6 +379,10 @@ impl FittedRelease {
         for values in levels.into_values() {
             let measured: Vec<Measurement> = values.iter().map(|value| value.measured).collect();
             let fitted = if is_whole { shrunk(&measured) } else { None };
+            if fitted.is_none() {
+                let lines: usize = values.iter().map(|value| value.lines.len()).sum();
+                self.tally.unfitted.few_keys += lines as u64;
+            }
             for (at, value) in values.iter().enumerate() {
                 let fitted = fitted.as_ref().and_then(|fitted| fitted.get(at).copied());
                 value.lines.iter().for_each(|line| queue.settle(*line, fitted, self.fit, &mut self.tally));

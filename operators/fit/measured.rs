@@ -16,6 +16,8 @@ pub struct FitSummary {
     pub lines: u64,
     /// The number of these that have a fitted value.
     pub fitted: u64,
+    /// The numbers of the others, by reason.
+    pub unfitted: UnfittedLines,
     /// The deviation of the released values from one window to the next, beyond their noise, where the fit is of a walk: what the
     /// stated one may be compared with. Zero if the noise alone explains more.
     pub movement: Option<f64>,
@@ -23,6 +25,18 @@ pub struct FitSummary {
     pub tally: Option<MeasuredError>,
     /// The errors beside the exact numbers without it.
     pub truth: Option<MeasuredError>,
+}
+
+/// The numbers of lines with a released number and without a fitted one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnfittedLines {
+    /// Lines of a window that does not begin after the last one of their series: of another version, or out of order.
+    pub again: u64,
+    /// Lines of which the noise has no deviation: of too few people, or with an interval that ends at an end of the range.
+    pub unmeasured: u64,
+    /// Lines of a window that has fewer than four keys, or was not closed.
+    pub few_keys: u64,
 }
 
 /// The errors of released and of fitted values, each the root of the mean of the squares.
@@ -61,6 +75,7 @@ impl SquaredErrors {
 pub(super) struct FitTally {
     pub(super) lines: u64,
     pub(super) fitted: u64,
+    pub(super) unfitted: UnfittedLines,
     tally: SquaredErrors,
     truth: SquaredErrors,
     /// The squared differences of successive values without what their noise explains, and the number of windows between them.
@@ -86,9 +101,9 @@ impl FitTally {
 
     pub(super) fn summary(&self, release: &str, fit: Fit) -> FitSummary {
         let movement = (self.windows > 0.0).then(|| (self.moved / self.windows).max(0.0).sqrt());
-        let FitTally { lines, fitted, .. } = *self;
+        let FitTally { lines, fitted, unfitted, .. } = *self;
         let (tally, truth) = (self.tally.mean(), self.truth.mean());
-        FitSummary { release: release.to_owned(), fit, lines, fitted, movement, tally, truth }
+        FitSummary { release: release.to_owned(), fit, lines, fitted, unfitted, movement, tally, truth }
     }
 }
 
@@ -113,6 +128,34 @@ impl FitSummary {
             "{release}: the values move by about {movement} from one window to the next, which is far more than {deviation}: the \
              fitted ones lag behind; give a larger deviation"
         ))
+    }
+}
+
+impl FitSummary {
+    /// Says for which reasons lines have no fitted value, and what helps: a sentence for each reason.
+    pub fn without(&self) -> Vec<String> {
+        let UnfittedLines { again, unmeasured, few_keys } = self.unfitted;
+        let release = &self.release;
+        let reason = |lines: u64, reason: &str| {
+            let (values, have) = if lines == 1 { ("value", "has") } else { ("values", "have") };
+            (lines > 0).then(|| format!("{release}: {lines} {values} {have} no fitted one: {reason}"))
+        };
+        let again = reason(
+            again,
+            "the window does not begin after the last one of its key, as where a second version of the release has answered it, or \
+             lines are out of order; give the lines of one version alone, in the order of their windows",
+        );
+        let unmeasured = reason(
+            unmeasured,
+            "the line has no deviation of its noise, for it is of too few people, or its interval ends at an end of the range; the \
+             released value stands",
+        );
+        let few_keys = reason(
+            few_keys,
+            "the window has fewer than four keys, or the line that closes it is not there; give whole windows, or --filter \
+             RELEASE=DEVIATION, which fits each key by itself",
+        );
+        [again, unmeasured, few_keys].into_iter().flatten().collect()
     }
 }
 

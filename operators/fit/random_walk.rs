@@ -26,7 +26,14 @@ impl RandomWalk {
         if deviation > 0.0 && step.is_normal() {
             return Ok(RandomWalk { step, state: None });
         }
-        Err(Invalid::new("deviation", InvalidKind::Malformed, "a number above 0"))
+        let kind = match deviation {
+            deviation if deviation.is_nan() => InvalidKind::Nan,
+            0.0 => InvalidKind::Zero,
+            ..0.0 => InvalidKind::Negative,
+            ..1.0 => InvalidKind::TooSmall,
+            _ => InvalidKind::TooLarge,
+        };
+        Err(Invalid::new("deviation", kind, "a number above 0"))
     }
 
     /// Adds the value of a window, a number of windows behind the last one, and returns its fitted value: the most likely

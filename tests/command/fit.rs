@@ -241,6 +241,41 @@ fn lines_pass_through_a_pipe_as_they_come() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
+// Refutes lines that have no fitted value in silence: of a second version, of ends of a range, and of other releases.
+#[test]
+fn lines_without_a_fitted_value_are_counted_by_reason() {
+    let place = Directory::new("fit-without");
+    let (_, text) = demonstration(&place);
+    // The second version has other ids.
+    let again = text.replace("\"id\":\"", "\"id\":\"f");
+    fs::write(place.join("two.jsonl"), text.clone() + &again).unwrap();
+    let two = place.join("two.jsonl").to_str().unwrap().to_owned();
+    let (code, _, summary) = discreet(&["fit", &two, "--filter", "visitors=190", "--shrink", "by_key"]);
+    assert_eq!(code, 0, "{summary}");
+    for words in [
+        "visitors: 48 of 96 values have a fitted one, by filter",
+        "warning: visitors: 48 values have no fitted one: the window does not begin after the last one of its key, as where a second \
+         version of the release has answered it, or lines are out of order; give the lines of one version alone",
+        "values are of releases that no option names, and have no fitted one: means, so_far, usual\n",
+    ] {
+        assert!(summary.contains(words), "{words}\n{summary}");
+    }
+    assert!(!summary.contains("warning: by_key"), "{summary}");
+    let lines =
+        text.lines().map(|line| match line.contains("\"release\":\"means\"") && line.contains("T03:00") {
+            true => line.split_once("\"interval\":").map_or(line.to_owned(), |(before, rest)| {
+                format!("{before}\"interval\":[null,{}", rest.split_once(',').unwrap().1)
+            }),
+            false => line.to_owned(),
+        });
+    fs::write(place.join("ends.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let ends = place.join("ends.jsonl").to_str().unwrap().to_owned();
+    let (code, _, summary) = discreet(&["fit", &ends, "--filter", "means=0.5"]);
+    let words = "means: 2 values have no fitted one: the line has no deviation of its noise, for it is of too few people, or its interval \
+                 ends at an end of the range; the released value stands\n";
+    assert!(code == 0 && summary.contains(&format!("warning: {words}")), "{summary}");
+}
+
 // Refutes a refusal without the option and the remedy, and one with another code.
 #[test]
 fn what_cannot_be_fitted_is_refused() {
@@ -255,15 +290,15 @@ fn what_cannot_be_fitted_is_refused() {
         (
             &path,
             &["--filter", "visitors"][..],
-            "filter: found text that is not understood; give a release and a deviation, such as visits=20",
+            "error: --filter: found text that is not understood; give a release and a deviation, such as visits=20",
         ),
-        (&path, &["--smooth", "visitors=0"], "smooth: "),
-        (&path, &["--smooth", "visitors=much"], "smooth: found text that is not understood"),
-        (&path, &["--shrink", "By Key"], "shrink: "),
+        (&path, &["--smooth", "visitors=0"], "error: --smooth: found zero; give a number above 0"),
+        (&path, &["--smooth", "visitors=much"], "error: --smooth: found text that is not understood"),
+        (&path, &["--shrink", "By Key"], "error: --shrink: "),
         (
             &path,
             &["--shrink", "by_key", "--filter", "by_key=3"],
-            "shrink: found text that is not understood; give one fit for each release",
+            "error: --shrink: found text that is not understood; give one fit for each release",
         ),
         (
             &path,
