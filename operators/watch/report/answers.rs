@@ -193,6 +193,7 @@ impl AnswerChart {
             of: None,
             // In the order of the answers.
             ordered: true,
+            composed: false,
             points: vec![*point],
         };
         AnswerChart {

@@ -25,11 +25,21 @@ pub(super) fn window(level: &TrackLevel<'_>, release: &str, width: f64, slim: bo
     let first = |track: &'_ Track| track.points.first().copied();
     let mut bars: Vec<(&Track, ChartPoint)> =
         level.tracks.iter().filter_map(|track| Some((*track, first(track)?))).collect();
+    let all = bars.len();
+    // Of means, ratios and variances those with the narrowest intervals.
+    if level.by_interval() {
+        let length = |at: &usize| bars.get(*at).map_or(f64::INFINITY, |(_, point)| point.length());
+        let mut ranked: Vec<usize> = (0..all).collect();
+        ranked.sort_by(|a, b| length(a).total_cmp(&length(b)));
+        ranked.truncate(BARS);
+        ranked.sort_unstable();
+        bars = ranked.into_iter().filter_map(|at| bars.get(at).copied()).collect();
+    }
     if !bars.iter().all(|(track, _)| track.ordered) {
         bars.sort_by(|(_, a), (_, b)| b.value.total_cmp(&a.value));
     }
-    let hidden = bars.len().saturating_sub(BARS);
     bars.truncate(BARS);
+    let hidden = all - bars.len();
 
     let most = if slim { (width / 7.4) as usize } else { 32 };
     let names: Vec<String> =

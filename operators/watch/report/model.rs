@@ -105,6 +105,9 @@ pub(super) struct Track {
     pub(super) of: Option<String>,
     /// True if keys of this kind have a natural order, as numbers and buckets do.
     pub(super) ordered: bool,
+    /// True if its values are made of several noised numbers, as means, ratios and variances are: the largest ones are those of
+    /// the fewest people, and of the most noise.
+    pub(super) composed: bool,
     pub(super) points: Vec<ChartPoint>,
 }
 
@@ -125,6 +128,11 @@ impl TrackLevel<'_> {
             Some(name) => format!("{release}, {name}"),
             None => release.to_owned(),
         }
+    }
+
+    /// Returns true if its keys are chosen by their intervals, and not by their numbers.
+    pub(super) fn by_interval(&self) -> bool {
+        self.tracks.iter().any(|track| track.composed)
     }
 
     /// The noun for one key of the level that is not shown.
@@ -211,6 +219,12 @@ pub(super) struct ChartPoint {
 }
 
 impl ChartPoint {
+    /// The length of its interval, twice that of its one side if it has one alone; infinity without an interval.
+    pub(super) fn length(&self) -> f64 {
+        let Some((low, high)) = self.interval else { return f64::INFINITY };
+        (2.0 * (self.value - low).max(high - self.value)).max(high - low)
+    }
+
     /// All numbers of the point that a picture shows.
     pub(super) fn numbers(&self) -> impl Iterator<Item = f64> + Clone + use<> {
         let ends = self.interval.map(|(low, high)| [low, high]);
@@ -419,7 +433,8 @@ impl ReleaseSeries {
                 Some(parent @ LineKey::Texts { .. }) if cell.rollup => Some(parent.text().to_owned()),
                 _ => key,
             };
-            self.tracks.push(Track { key: name, rollup: cell.rollup, q, of, ordered, points: Vec::new() });
+            let (rollup, composed) = (cell.rollup, cell.noise.len() > 1);
+            self.tracks.push(Track { key: name, rollup, q, of, ordered, composed, points: Vec::new() });
             self.tracks.len() - 1
         });
         if let Some(track) = self.tracks.get_mut(track) {

@@ -238,7 +238,8 @@ impl HtmlPage<'_> {
             if hidden > 0 {
                 let are = if hidden == 1 { "is" } else { "are" };
                 let more = counted(hidden, &format!("more {}", level.noun()));
-                notes.push(format!("{more} with smaller numbers {are} not shown."));
+                let with = if level.by_interval() { "wider intervals, or fewer," } else { "smaller numbers" };
+                notes.push(format!("{more} with {with} {are} not shown."));
             }
         }
         let thinned = Timeline::new(series).thinned();

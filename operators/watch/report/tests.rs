@@ -242,6 +242,50 @@ fn a_release_that_is_delivered_twice_counts_once() {
     assert_eq!(report.html(), once);
 }
 
+// Refutes a report of means that shows those of the fewest people, whose noise makes them the largest.
+#[test]
+fn the_means_with_the_narrowest_intervals_are_shown() {
+    let names: Vec<String> = (0..40).map(|at| format!("key{at}.")).collect();
+    let report = |windows: usize, keys: usize, law: &str| {
+        let mut report = Report::new(heading(false));
+        for span in months(windows) {
+            let cell = |(at, key): (usize, &'_ String)| -> [f64; 3] {
+                let (value, wide) = (3.0 + 0.1 * at as f64, 0.1 * (at + 1) as f64);
+                assert!(!key.is_empty());
+                [value, value - wide, value + wide]
+            };
+            let numbers: Vec<[f64; 3]> = names.iter().enumerate().take(keys).map(cell).collect();
+            let cells = names.iter().zip(&numbers).map(|(key, [value, low, high])| Cell {
+                key: Some(key),
+                value: value.to_string(),
+                reach: [low.to_string(), high.to_string()],
+                exact: None,
+            });
+            report.add(&line_of("stars", span, &cells.collect::<Vec<_>>(), law), None);
+        }
+        report
+    };
+    for (windows, keys, most) in [(3, 12, 9), (1, 40, 30)] {
+        let means = report(windows, keys, MEANS);
+        let picture = means.svg();
+        let shown: Vec<bool> =
+            names[..keys].iter().map(|name| picture.contains(&format!(">{name}<"))).collect();
+        let expected: Vec<bool> = (0..keys).map(|at| at < most).collect();
+        assert_eq!(shown, expected, "{windows} windows");
+        let hidden = keys - most;
+        assert!(
+            means
+                .html()
+                .contains(&format!("{hidden} more keys with wider intervals, or fewer, are not shown."))
+        );
+        let counts = report(windows, keys, GAUSSIAN);
+        assert!(
+            counts.svg().contains(&format!(">{}<", names[keys - 1])) && !counts.svg().contains(">key0.<")
+        );
+        assert!(counts.html().contains(&format!("{hidden} more keys with smaller numbers are not shown.")));
+    }
+}
+
 // Refutes a share that compares floats: the tally is one above the interval, less than a float can represent.
 #[test]
 fn an_interval_holds_its_tally_to_the_digit() {

@@ -60,11 +60,12 @@ impl<'a> Timeline<'a> {
         Timeline { series, order, place, span }
     }
 
-    /// The keys of a level with the largest values, in their natural order or by size, and the number of keys that are
-    /// not shown.
+    /// The keys of a level with the largest values, or of means, ratios and variances with the narrowest intervals, in their
+    /// natural order or in this one, and the number of keys that are not shown.
     pub(super) fn shown(level: &TrackLevel<'a>) -> (Vec<&'a Track>, usize) {
         let mut tracks = level.tracks.clone();
-        tracks.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        let rank = if level.by_interval() { certainty } else { size };
+        tracks.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
         let hidden = tracks.len().saturating_sub(PANELS);
         tracks.truncate(PANELS);
         if tracks.iter().all(|track| track.ordered) {
@@ -279,6 +280,11 @@ fn size(track: &Track) -> f64 {
     let sum: f64 = track.points.iter().map(|point| point.value.abs() / track.points.len() as f64).sum();
     // Of equal means, the key with more windows comes first.
     sum * (1.0 + 1e-9 * track.points.len() as f64)
+}
+
+/// The sum of the inverse squares of the lengths of a key's intervals: many windows and narrow intervals make it large.
+fn certainty(track: &Track) -> f64 {
+    track.points.iter().map(|point| point.length().max(1e-100).powi(-2)).sum()
 }
 
 // A picture of the first releases, to be embedded in other pages: it has its own background, light or dark as
