@@ -200,7 +200,7 @@ impl TuneArgs {
         }
         let changed = tuning.releases.iter().filter(|release| release.is_changed()).count();
         Ok(match changed {
-            0 => format!("\nwrote {shown}, in which no number is another one\n"),
+            0 => format!("\nwrote {shown}, in which every number is as it was\n"),
             changed => {
                 format!("\nwrote {shown}, with other numbers for {}\n", counted(changed as u64, "release"))
             }

@@ -93,6 +93,8 @@ impl RangeAdvice {
         let at_an_end = count(&|value| value >= stated.1).max(count(&|value| value <= stated.0));
         let may_clip = shape.estimate().is_some() && at_an_end >= AT_AN_END && least < most;
         let is_better = best.error < SMALLER * of_stated.error;
+        // Where a narrower range errs less, what it clips is in that error: a wider one is no advice.
+        let may_clip = may_clip && !(is_better && width_of(best.range) <= width_of(stated));
         if !is_better && !may_clip {
             return None;
         }
