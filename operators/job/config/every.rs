@@ -81,7 +81,12 @@ impl Every {
             "month" | "months" => (CalendarUnit::Month, 120),
             "year" | "years" => (CalendarUnit::Year, 10),
             _ => {
-                let span = fixed(text)?;
+                const UNITS: &str =
+                    "\"all\", or a unit: s, m, h, days, weeks, months or years, such as \"1 month\"";
+                let span = fixed(text).map_err(|refused| match refused.kind() {
+                    InvalidKind::Malformed => refuse(InvalidKind::Malformed, UNITS),
+                    _ => refused,
+                })?;
                 return match span.as_microseconds() {
                     ..SHORTEST => Err(refuse(InvalidKind::TooSmall, "a window of at least a second")),
                     length if length > LONGEST_DAYS * DAY => {
