@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use discreet::Invalid;
 use discreet::accounting::bounded::{
     BoundedNoiseGoal, BoundedNoiseRequest, CalibratedBoundedNoise, GridResolution, NoiseShape,
@@ -53,15 +53,10 @@ pub(crate) enum Calibrate {
 
 /// The privacy budget of one integer statistic, and its sensitivity.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("budget").required(true).args(["epsilon", "rho"]))]
 pub(crate) struct NoiseArgs {
     /// The bound of the privacy loss
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        required_unless_present = "rho",
-        conflicts_with = "rho",
-        value_parser = number()
-    )]
+    #[arg(long, allow_negative_numbers = true, value_parser = number())]
     epsilon: Option<f64>,
     /// The delta of (epsilon, delta)-differential privacy
     #[arg(

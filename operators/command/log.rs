@@ -84,8 +84,11 @@ pub(super) fn answer(message: &str) {
     write(line);
 }
 
-/// Writes a page for the operator, whatever the level: as it is, or as the message of one line of JSON.
+/// Writes a page for the operator, where messages of its level are written: as it is, or as the message of one line of JSON.
 pub(super) fn page(name: &str, page: &str) {
+    if !tracing::enabled!(target: event::OPERATOR, Level::INFO) {
+        return;
+    }
     let text = match is_json() {
         true => lines::json(&Level::INFO, (event::OPERATOR, Some(name)), page, Map::new()),
         false => page.to_owned(),
