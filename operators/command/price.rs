@@ -98,10 +98,11 @@ impl PriceAnswer {
              \x20 epsilon = {best}   by {by}, the least of\n\n\
              \x20   pld      {pld:<16} exact, but for zcdp entries: privacy-loss distributions, composed\n\
              \x20   renyi    {renyi:<16} Rényi divergences of every order, added\n\
-             {gdp}\x20   zcdp     {zcdp:<16} one number, rho = {rho:.9}, as a ledger adds it\n\
+             {gdp}\x20   zcdp     {zcdp:<16} one number, rho = {rho:.9}, as an account in zCDP adds it\n\
              \x20   basic    {basic:<16} the epsilons added, delta shared among those that need one\n\n\
              Each is an upper bound, rounded up. The pld and renyi figures hold for a list that was fixed before its\n\
-             first answer. Releases that are chosen by earlier answers are charged in rho, against a limit.\n",
+             first answer. The gdp and zcdp figures hold for releases that are chosen by earlier answers too, within a limit\n\
+             of mu or rho that is fixed before the first, as an account has it.\n",
             delta = self.delta,
             best = say(epsilon),
             pld = say(self.pld),
