@@ -199,7 +199,13 @@ impl Fitter {
             let (series, tally) = (BTreeMap::new(), FitTally::default());
             releases.push(FittedRelease { name, fit, walk, is_known: false, series, window: None, tally });
         }
-        Ok(Fitter { releases, queue: LineQueue::default(), others: BTreeSet::new(), other_lines: 0, is_within: false })
+        Ok(Fitter {
+            releases,
+            queue: LineQueue::default(),
+            others: BTreeSet::new(),
+            other_lines: 0,
+            is_within: false,
+        })
     }
 
     /// Says how many lines with a number are of releases that have no fit, and names some of these.
