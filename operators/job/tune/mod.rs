@@ -246,8 +246,6 @@ const LEAST: u64 = BudgetShare::WHOLE.parts() / 1_000_000;
 /// A ten thousandth of the budget, in units of [`BudgetShare::parts`].
 const FINE_SHARE: u64 = BudgetShare::WHOLE.parts() / 10_000;
 
-/// The bound of a release: of keys, and of records of each.
-
 impl Job {
     /// Chooses bounds by the shape of a log. Shares are given to the releases so that the mean of their
     /// errors is least; a release that errs by more than a tenth gets the shortest longer window with which

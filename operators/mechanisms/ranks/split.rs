@@ -408,8 +408,12 @@ fn accuracy(
     Ok(Accuracy { scale: choice.scale() / one as f64, rank_error: loss.div_ceil(one) })
 }
 
+/// The refusal of a choice whose rank no bound holds: its epsilon is small beside the grid, or so large that the floor of weights
+/// (`noise/decay.rs`) holds more than is left out.
 fn unpromised() -> Invalid {
-    Invalid::new("confidence", InvalidKind::TooLarge, "a lower confidence, a coarser grid or more to spend")
+    let remedy = "a coarser grid, or another price, for no bound of the rank is known: a larger one where it is small, and one of a \
+                  smaller epsilon above 100; in Rust also a lower confidence";
+    Invalid::new("confidence", InvalidKind::TooLarge, remedy)
 }
 
 // Where nearly all values of a key are: between two quantiles, each chosen by its rank.

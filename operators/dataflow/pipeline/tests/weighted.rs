@@ -66,7 +66,8 @@ fn factor(shares: &[i128], whole: i128, (weight, norm): (u64, Norm)) -> i128 {
 /// choice among a person's records decides, of a mean of more than `PER_KEY` records.
 fn expected(
     of: &str,
-    (windows, weight): (&[(Time, Vec<Event>)], (u64, Norm)),
+    windows: &[(Time, Vec<Event>)],
+    weight: (u64, Norm),
 ) -> BTreeMap<Time, BTreeMap<String, Option<[i128; 3]>>> {
     let range = Range::new(-40, 41).unwrap();
     let mut expected = BTreeMap::new();
@@ -136,7 +137,7 @@ fn people_who_count_in_part_come_to_a_plain_sum() {
         let sealed = recorder.sealed();
         for (name, ..) in STATISTICS {
             let found = Recorder::exact(&sealed, name);
-            for (start, cells) in expected(name, (&windows, (weight, norm))) {
+            for (start, cells) in expected(name, &windows, (weight, norm)) {
                 let found = &found[&start];
                 let keys: Vec<&String> =
                     found.iter().filter(|(_, cell)| cell[0] > 0).map(|(key, _)| key).collect();
@@ -145,6 +146,41 @@ fn people_who_count_in_part_come_to_a_plain_sum() {
                     let Some(cell) = cell else { continue };
                     assert_eq!(found[&key], cell, "seed {seed}, {name}, {key}");
                 }
+            }
+        }
+    }
+}
+
+// Refutes somebody whose records in a window are all in one pane, and who is taken over from it, or given up, as a whole person.
+#[test]
+fn people_of_overlapping_windows_are_weighed_in_each() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let mut case = case(seed, &mut random);
+        case.schedule = Schedule::sliding(span(40), span(4), 0, Some(HORIZON)).unwrap();
+        let recorder = Recorder::new(PrivacyUnit::Person);
+        let (schedule, late, sealing) = (case.schedule.clone(), case.late, recorder.clone());
+        let finished = run(&case.scripts, move |visits| {
+            visits
+                .protect(|visit: &Event| visit.0 * 100 + visit.4 % 40)
+                .scheduled(schedule.clone(), |visit| visit.3)
+                .late_by(late)
+                .bound(Bound::keys(KEYS).weight(1, Norm::L1))
+                .people_by(|v| v.4 as u32 % 9, Keys::public(0..9))
+                .release_at(&sealing, "people", Exactly(Gaussian::rho(0.5)));
+        });
+        assert!(finished.is_ok(), "seed {seed}: {finished:?}");
+        // Many people of a few records each.
+        let other =
+            |event: &Event| (event.0 * 100 + event.4 % 40, event.4 as u32 % 9, event.2, event.3, event.4);
+        let windows: Vec<(Time, Vec<Event>)> = (0..)
+            .map_while(|number| case.schedule.window(number))
+            .map(|window| (window.start(), case.in_time(window).iter().map(other).collect()))
+            .collect();
+        let found = Recorder::exact(&recorder.sealed(), "people");
+        for (start, cells) in expected("people", &windows, (1, Norm::L1)) {
+            for (key, cell) in cells {
+                assert_eq!(found[&start][&key], cell.unwrap(), "seed {seed}, {key}");
             }
         }
     }
