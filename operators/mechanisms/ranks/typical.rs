@@ -13,7 +13,7 @@
 //!
 //! **No promise.** Nothing keeps real values from being worse. Where hundreds are equal, one answer is right and those
 //! between it and the next such value are all off by hundreds; where values crowd in a small part of the range, more answers
-//! are far off than near. Errors may be several times as large then, as of the prices of a shop.
+//! are far off than near. Errors are larger then: of the prices of a shop, nearly twice as large.
 
 use serde::Serialize;
 
