@@ -312,9 +312,12 @@ fn keys(keys: PlannedKeys, units: &str, is_running: bool) -> String {
                 "discovered: a key with {found_in_50} {units} is found in 50 of 100 {windows}, with {found_in_90} in 90 and with \
                  {found_in_99} in 99; from then on it is in every window"
             );
+            let kept = format!("Its {units} are those that the contribution bound keeps");
             match finding {
-                Some(percent) => format!("{found}. Until it is found, {percent}% of its price is for that"),
-                None => found,
+                Some(percent) => {
+                    format!("{found}. Until it is found, {percent}% of its price is for that. {kept}")
+                }
+                None => format!("{found}. {kept}"),
             }
         }
     }
