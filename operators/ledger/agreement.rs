@@ -113,6 +113,7 @@ impl VersionTerms {
     /// Explains a change of a field from this former value, for a refusal: its cause, and the remedy, which is the only one
     /// if it is `alone`. Nothing of it is bound or recorded.
     #[must_use]
+    #[cfg(feature = "cli")]
     pub(crate) fn explaining(
         mut self,
         (field, was): (&'static str, impl Display),
