@@ -400,18 +400,26 @@ fn a_part_of_delta_that_comes_or_goes_is_named_with_what_helps() {
     amend(&["--epsilon", "2", "--delta", "1e-6"]);
     write(&with.replace("version = 1", "version = 2"));
     let (code, page) = check();
-    let words = "the delta for discovered keys, stable means and questions of shared is spent. Leave the release out, or raise the cap \
-                 with `discreet ledger amend --delta-for-keys ";
-    assert!(code == 0 && page.contains(words), "{page}");
-    assert!(page.contains(", and 1 of its rho, is left for its shares"), "{page}");
-    let needed = page.split_once(words).unwrap().1.split_once('`').unwrap().0;
+    assert_eq!(code, 0, "{page}");
+    for words in [
+        ", and at least 0.1 of its delta for discovered keys, stable means and questions, and 1 of its rho, is left for its shares",
+        "delta 0.00000003 is left, of which the delta for discovered keys, stable means and questions does not suffice. Leave the \
+         release out, or raise the cap with `discreet ledger amend --delta-for-keys 3.6e-7` or more (which pays for this window alone), \
+         beside an --epsilon and a --delta whose rest comes to no less rho",
+        "release.share: the shares of this job that take delta come to 0.9, and former versions of this job have left 0.1 of its \
+         delta for discovered keys, stable means and questions, and 1 of its rho; give them shares that come to at most 0.1, or \
+         `discreet ledger amend --delta-for-keys 5.4e-7` or more, beside an",
+    ] {
+        assert!(page.contains(words), "{words}\n{page}");
+    }
+    let needed = "5.4e-7";
     amend(&["--epsilon", "2.1", "--delta", "2e-6", "--delta-for-keys", needed]);
     let (code, page) = check();
     assert!(code == 0 && page.contains("2 releases, within the budget"), "{needed}\n{page}");
 
     // A budget that was edited is compared as it was stated, by field.
     for (old, new, words) in [
-        ("epsilon = 1.0", "epsilon = 2", "epsilon 2 where 1 is stated; give what was stated"),
+        ("epsilon = 1.0", "epsilon = 3", "epsilon 3 where 1 is stated; give what was stated"),
         (
             "delta = 1e-6",
             "delta = 1e-6, delta_for_keys = 5e-7",

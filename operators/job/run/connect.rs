@@ -114,7 +114,7 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
     let left = match limit.less(spent) {
         // A rest that is left by rounding pays for nothing.
         Ok(left) if left.times(NEGLIGIBLE).is_ok_and(|many| asked.within(&many)) => {
-            format!("{} is left", in_six_digits(&left, false))
+            format!("{} is left{}", in_six_digits(&left, false), lacking.short())
         }
         // A repair charges what was lost, fitting or not.
         _ => format!("the {} of {account} is spent", lacking.word()),
@@ -137,7 +137,7 @@ fn warning(shortfall: &Shortfall, renews: bool) -> String {
         "release {name}: {refused} of the {new} windows that it has not released would be refused, the first from {start} to \
          {end}: of {limit} in account {account} {spent} is spent by then, and the window asks for {asked}; {fits}. Leave the \
          release out, or raise the cap with {}, which weakens the promise to these people",
-        lacking.amendment()
+        lacking.amendment(*new)
     )
 }
 
@@ -177,16 +177,28 @@ impl Lacking {
         }
     }
 
-    /// Returns the amendment in words.
-    fn amendment(&self) -> String {
+    /// Returns the part that does not suffice, in words.
+    fn short(&self) -> String {
+        match self {
+            Lacking::Whole(_) => String::new(),
+            Lacking::Rho | Lacking::Delta(_) => format!(", of which the {} does not suffice", self.word()),
+        }
+    }
+
+    /// Returns the amendment for this many windows, in words.
+    fn amendment(&self, windows: u64) -> String {
+        let pays = if windows > 1 { " (which pays for this window alone)" } else { "" };
         match self {
             Lacking::Rho | Lacking::Whole(None) => "`discreet ledger amend`".to_owned(),
             Lacking::Whole(Some(needed)) => {
-                format!("`discreet ledger amend` and its --delta-for-keys, {} or more", ceiling(*needed))
+                format!(
+                    "`discreet ledger amend` and its --delta-for-keys, {} or more{pays}",
+                    ceiling(*needed)
+                )
             }
             Lacking::Delta(needed) => {
                 format!(
-                    "`discreet ledger amend --delta-for-keys {}` or more, {NO_LESS_RHO}",
+                    "`discreet ledger amend --delta-for-keys {}` or more{pays}, {NO_LESS_RHO}",
                     ceiling(*needed)
                 )
             }
