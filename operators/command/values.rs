@@ -113,10 +113,13 @@ pub(super) fn walk() -> impl TypedValueParser<Value = (Name, f64)> {
             return Err(malformed(field, "a release and a deviation, such as visits=20"));
         };
         let (release, deviation) = (read_release(field, release)?, read_number(field, deviation)?);
-        match RandomWalk::new(deviation) {
-            Ok(_) => Ok((release, deviation)),
-            Err(refused) => Err(refuse_argument(field, &refused)),
-        }
+        RandomWalk::new(deviation).map_err(|refused| {
+            // The deviation is the number of this argument.
+            let words = refused.to_string();
+            let (_, words) = words.split_once(": ").unwrap_or(("", &words));
+            Refusal::new(format!("{field}: {words}"))
+        })?;
+        Ok((release, deviation))
     })
 }
 

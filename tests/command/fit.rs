@@ -271,7 +271,7 @@ fn lines_without_a_fitted_value_are_counted_by_reason() {
     fs::write(place.join("ends.jsonl"), lines.collect::<Vec<_>>().join("\n")).unwrap();
     let ends = place.join("ends.jsonl").to_str().unwrap().to_owned();
     let (code, _, summary) = discreet(&["fit", &ends, "--filter", "means=0.5"]);
-    let words = "means: 2 values have no fitted one: the line has no deviation of its noise, for it is of too few people, or its interval \
+    let words = "means: 4 values have no fitted one: the line has no deviation of its noise, for it is of too few people, or its interval \
                  ends at an end of the range; the released value stands\n";
     assert!(code == 0 && summary.contains(&format!("warning: {words}")), "{summary}");
 }
