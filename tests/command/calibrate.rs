@@ -95,6 +95,8 @@ fn a_wrong_command_line_exits_with_2() {
     ] {
         assert_eq!(discreet(arguments).0, 2, "{arguments:?}");
     }
+    let (_, _, error) = discreet(&["calibrate", "gaussian"]);
+    assert!(error.contains("<--epsilon <EPSILON>|--rho <RHO>>"), "{error}");
 }
 
 // The published grids; tau of Laplace noise is published as 153.

@@ -232,6 +232,11 @@ fn words_that_mean_nothing() {
         ("every = \"1 month\"", "every = «\"1 us\"", &["release[1].every", "at least a second"]),
         ("every = \"1 month\"", "every = «\"100 years\"", &["at most ten years"]),
         ("every = \"1 month\"", "every = «\"0 days\"", &["zero"]),
+        (
+            "every = \"1 month\"",
+            "every = «\"monthly\"",
+            &["\"all\", or a unit: s, m, h, days, weeks, months or years"],
+        ),
         ("name = \"reviews\"", "name = «\"Reviews\"", &["job.name", "a-z, 0-9, _ and -"]),
         ("account = \"reviews\"", "account = «\"reviews \"", &["privacy.account"]),
         ("account = \"reviews\"", "account = «\"rev\u{456}ews\"", &["privacy.account"]),
