@@ -41,11 +41,11 @@ pub(crate) struct FitArgs {
     report: Option<ReportPath>,
 }
 
+/// The summaries, with a note about the lines of other releases.
+type FitOutcome = (Vec<FitSummary>, Option<String>);
+
 /// The longest line that is read, in bytes: a longer one passes in parts.
 const LONGEST: u64 = 1 << 20;
-
-/// The summary of each fitted release, and a sentence about the others.
-type FittedLines = (Vec<FitSummary>, Option<String>);
 
 impl FitArgs {
     /// Writes the lines to standard output, and the summary to standard error.
@@ -74,7 +74,7 @@ impl FitArgs {
     }
 
     /// Passes the lines on, and returns the summaries with a note about other releases, or the error of standard output.
-    fn fitted(&self) -> Result<io::Result<FittedLines>, Refusal> {
+    fn fitted(&self) -> Result<io::Result<FitOutcome>, Refusal> {
         let mut fitter = Fitter::new(self.fits()).map_err(|refused| Refusal::new(format!("--{refused}")))?;
         let job = self.job.as_ref().map(Job::open).transpose()?;
         if let Some(job) = &job {

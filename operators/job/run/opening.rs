@@ -92,7 +92,7 @@ impl Job {
         let is_stated = budget.delta_for_keys.is_some();
         if of(asked) != of(stated) && (is_stated || differ.is_empty()) {
             let is = match (is_stated, of(stated) == BudgetUnits::ZERO) {
-                (_, true) => "none is stated, which no release that discovers keys changes".to_owned(),
+                (_, true) => "none is stated".to_owned(),
                 (_, false) => format!("{} is stated", part(of(stated))),
             };
             let own = match (is_stated, of(asked) == BudgetUnits::ZERO) {
