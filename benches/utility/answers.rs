@@ -70,7 +70,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the largest of all draws of a normal law is within, in 95 of 100 bundles.
+/// Returns the distance within which the largest of all draws of a normal law is in 95 of 100 bundles.
 fn largest(sigma: f64) -> f64 {
     let (mut low, mut high) = (0.0, 20.0);
     for _ in 0..100 {

@@ -17,7 +17,7 @@ pub(crate) struct Record {
     pub(crate) value: i64,
 }
 
-/// What counts of one person in one key.
+/// The kept share of one person in one key.
 #[derive(Clone, Debug)]
 pub(crate) struct Contribution {
     pub(crate) person: u32,
@@ -124,7 +124,7 @@ fn access(log: impl Read) -> Result<Access, Box<dyn Error>> {
     Ok(Access(records))
 }
 
-/// What a bound keeps: of each person some keys, and of each of those some records, by a hash of a fixed seed.
+/// The records that a bound keeps: of each person some keys, and of each of those some records, by a hash of a fixed seed.
 pub(crate) fn bounded(records: &[Record], keys: usize, per_key: usize) -> Vec<Contribution> {
     let order = |record: &Record, place: usize| {
         let key = mixed(u64::from(record.person) << 32 | u64::from(record.key));

@@ -7,7 +7,7 @@
 //! The other algorithm is published nowhere that we know of: the sums of the distances from both ends. One record moves both
 //! together by the width of the range, so each has Laplace noise at the whole epsilon, and the mean is the first over both.
 //!
-//! What could be known is a mean over a known number of records: its noise is that of one sum at the whole price. An unknown
+//! The least is a mean over a known number of records: its noise is that of one sum at the whole price. An unknown
 //! number costs more, by how far the mean lies from the middle.
 
 use std::collections::BTreeMap;

@@ -244,7 +244,7 @@ fn what_a_bound_leaves_is_the_mean_of_all_choices() {
     }
 }
 
-/// What is left of each cell of a log under a weight, with every key that a person has: people, what they count with, and the
+/// Returns what is left of each cell of a log under a weight, with every key that a person has: people, what they count with, and the
 /// sum in cents.
 fn plain_weighed(
     log: &[Line],

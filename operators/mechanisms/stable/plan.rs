@@ -422,7 +422,7 @@ pub(super) struct ThresholdTest {
 ///
 /// # The cut
 ///
-/// Where the count is at most the smaller of two numbers of people, both inputs keep as many. The two noised
+/// Both inputs keep as many people where the count is at most the smaller of their numbers. The two noised
 /// numbers, cut off there, must be no farther apart than uncut. Both are tilts `w(x) e^(t x)` of one
 /// log-concave law, and with `f(t)` the logarithm of the sum of such weights the divergence of order `a` of
 /// the tilt by `t` from that by `t'` is `(f(a t + (1 - a) t') - a f(t) - (1 - a) f(t')) / (a - 1)`: a

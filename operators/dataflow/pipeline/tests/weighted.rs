@@ -62,7 +62,7 @@ fn factor(shares: &[i128], whole: i128, (weight, norm): (u64, Norm)) -> i128 {
     low
 }
 
-/// What a plain sum over everybody comes to: people, records and sum of each key of each window. `None` where the order of
+/// Returns what a plain sum over everybody comes to: people, records and sum of each key of each window. `None` where the order of
 /// choice among a person's records decides, of a mean of more than `PER_KEY` records.
 fn expected(
     of: &str,
