@@ -66,7 +66,7 @@ const SLIDING: &str = r#"
 const JOBS: [(&str, u64); 3] = [(FIRST_WINDOWS, 8), (RUNNING_AND_DISCOVERED, 8 + 2), (SLIDING, 6)];
 
 /// A budget so large that all noise is rounded away but for a chance of 2e-10 a cell: the released values are
-/// exact tallies.
+/// exact tallies. In zCDP: a normal distribution that is rounded leaves 0 far more often than a discrete one.
 fn job(order: &str, releases: &str) -> String {
     format!(
         r#"
@@ -85,6 +85,7 @@ fn job(order: &str, releases: &str) -> String {
         person = {{ field = "who", missing = "drop" }}
         promise = "lifetime"
         budget = {{ epsilon = 200, delta = 1e-6 }}
+        accounting = "zcdp"
         ledger = "shop.ledger"
         account = "shop"
         {releases}
