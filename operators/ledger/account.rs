@@ -3,6 +3,7 @@
 use super::balances::Balances;
 use super::book::Ledger;
 use super::charge::unknown_account;
+use super::due::newer;
 use super::error::{LedgerError, LedgerErrorKind};
 use super::failpoint;
 use super::name::Name;
@@ -335,8 +336,8 @@ impl Ledger {
         charged.map(spent).collect()
     }
 
-    /// The number of sealed releases of an account, and their window that ends last; the first microsecond of
-    /// 1970 without any.
+    /// The number of sealed releases of an account, and their window that ends last, the longest of those; the first
+    /// microsecond of 1970 without any.
     ///
     /// # Errors
     ///
@@ -350,9 +351,7 @@ impl Ledger {
         self.store().read(later, &since, &mut |row| {
             let window = Interval::new(number(row, 0)?, number(row, 1)?)?;
             count += 1;
-            if newest.is_none_or(|newest: Interval| window.end() > newest.end()) {
-                newest = Some(window);
-            }
+            newest = Some(newest.map_or(window, |newest| newer(newest, window)));
             Ok(())
         })?;
         Ok((count, newest.map_or_else(|| Interval::new(0, 1), Ok)?))

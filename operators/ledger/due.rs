@@ -35,6 +35,12 @@ pub(super) struct Sealed {
     pub(super) newest: Interval,
 }
 
+/// Returns the window that ends last; of two that end together the longer one, whichever was sealed first.
+pub(super) fn newer(one: Interval, other: Interval) -> Interval {
+    let ends = |window: Interval| (window.end(), std::cmp::Reverse(window.start()));
+    if ends(other) > ends(one) { other } else { one }
+}
+
 /// All that follows from the rows; of accounts, the entries that were not dropped.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
@@ -90,9 +96,7 @@ impl Due {
             let sealed = self.sealed.entry(release.account.clone());
             let sealed = sealed.or_insert(Sealed { count: 0, newest: release.window });
             sealed.count += 1;
-            if release.window.end() > sealed.newest.end() {
-                sealed.newest = release.window;
-            }
+            sealed.newest = newer(sealed.newest, release.window);
         }
         let settles = release.part.is_none() && status != ReleaseStatus::Skipped;
         if settles && release.job.as_str() != repair::JOB {
@@ -132,4 +136,19 @@ fn holds(floors: &BTreeMap<(Name, i64), i64>, account: &Name, promise: Promise, 
         Promise::Each(span) => EntryKey::of_sum(time.blocks(span).0),
     };
     floors.get(&(account.clone(), place.reach)).is_none_or(|floor| place.start >= *floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Refutes a newest window that depends on the order in which two that end together were sealed: what it counts differs.
+    #[test]
+    fn the_newest_window_does_not_depend_on_the_order() {
+        let window = |start, end| Interval::new(start, end).unwrap();
+        let (month, year, later) = (window(90, 100), window(0, 100), window(95, 101));
+        for (one, other, newest) in [(month, year, year), (month, later, later), (year, later, later)] {
+            assert_eq!((newer(one, other), newer(other, one)), (newest, newest));
+        }
+    }
 }

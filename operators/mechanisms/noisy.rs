@@ -352,8 +352,7 @@ pub struct Totals {
     measure: MeasureKind,
     number: &'static str,
     column: NoisedColumn,
-    /// True if people with more than the bound count in part, in this number of units.
-    in_part: bool,
+    /// The number of units of one: 1 unless people count in part.
     units: u64,
 }
 
@@ -361,13 +360,7 @@ pub(super) fn totals<K: Key>(asked: &UncheckedNoise, total: &Total<K>) -> Result
     settled(asked, &total.stated(), |NumbersOf { spend, shared, level, .. }| {
         let noise = Additive::within(asked.family, spend, &level.moved(total.key_sensitivity())?)?;
         let column = NoisedColumn::new(noise, shared, asked.confidence()?)?;
-        Ok(Totals {
-            measure: total.measure(),
-            number: total.measures(),
-            column,
-            in_part: total.weighs(),
-            units: total.units(),
-        })
+        Ok(Totals { measure: total.measure(), number: total.measures(), column, units: total.units() })
     })
 }
 
@@ -397,7 +390,7 @@ impl Numbers for Totals {
         threshold: Option<&Threshold>,
         noise: &mut NoiseSource,
     ) -> Vec<Estimate<i128>> {
-        let value = |cell: &Cell| self.measure.value(cell, self.in_part);
+        let value = |cell: &Cell| self.measure.value(cell, self.units);
         let estimates = self.column.estimates(rows, value, threshold, noise);
         if self.units == 1 {
             return estimates;

@@ -158,19 +158,14 @@ impl Cut {
         (all.div_ceil(keys.into()) as u64).max(factor)
     }
 
-    /// Sums of such numbers over sets of keys. A part may move all of them from one set to another: no farther than the
-    /// whole person moves both where numbers have one sign, and by two steps otherwise.
-    pub(super) fn of_parents(limits: &ContributionBound, has_one_sign: bool) -> Cut {
+    /// Numbers of which a part may change all, as the sums of parents, or shares that are weighed together: those before and
+    /// those after are within the bound. Where numbers have one sign their difference is no longer than both together; otherwise
+    /// a part is two steps.
+    pub(super) fn of_replaced(limits: &ContributionBound, has_one_sign: bool) -> Cut {
         match has_one_sign {
             true => Cut { epsilon: 2 * ONE, gaussian: 2 * ONE, rho: 2 * ONE }.of(limits),
             false => Cut::two_steps(limits),
         }
-    }
-
-    /// Shares that are divided by a weight: a record more or less in one key changes the factor of all. So a part is a
-    /// replacement: where numbers have one sign, the difference of two vectors is no longer than both together.
-    pub(super) fn of_weighted(limits: &ContributionBound, has_one_sign: bool) -> Cut {
-        Cut::of_parents(limits, has_one_sign)
     }
 
     /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's

@@ -51,11 +51,11 @@ pub(super) enum MeasureKind {
 }
 
 impl MeasureKind {
-    /// The number that is released, in its units. People who count in part are beside the whole ones, by whom keys are
-    /// found.
-    pub(super) fn value(self, cell: &Cell, in_part: bool) -> i128 {
+    /// The number that is released, in this number of units of one. People in units are beside the whole ones, by whom keys
+    /// are found.
+    pub(super) fn value(self, cell: &Cell, units: u64) -> i128 {
         match self {
-            MeasureKind::People if in_part => cell.records.into(),
+            MeasureKind::People if units > 1 => cell.records.into(),
             MeasureKind::Records => cell.records.into(),
             MeasureKind::People => cell.people.into(),
             MeasureKind::Sum(_) => cell.sum,
@@ -207,7 +207,7 @@ impl<K: Key> Total<K> {
 
     /// Returns the number that is released, in [units](Total::units).
     pub(super) fn number(&self, cell: &Cell) -> i128 {
-        self.measure.value(cell, self.weighs())
+        self.measure.value(cell, self.units)
     }
 
     /// Returns the number of units of the number that is released: 1 unless people count in part.
@@ -255,12 +255,12 @@ impl<K: Key> Total<K> {
                 MeasureKind::Records | MeasureKind::People => true,
                 MeasureKind::Sum(range) => has_one_sign(&range),
             };
-            return Cut::of_weighted(&self.limits, one_sign);
+            return Cut::of_replaced(&self.limits, one_sign);
         }
         let cut = Cut::of_numbers(&self.limits, listed, most, same);
         match self.families {
             None => cut,
-            Some(_) => cut.of_both(Cut::of_parents(&self.limits, same <= most)),
+            Some(_) => cut.of_both(Cut::of_replaced(&self.limits, same <= most)),
         }
     }
 

@@ -255,7 +255,7 @@ fn planned(
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
         paid_together: offer.together.windows(),
         paid: PlannedCost::of(paid, delta),
-        memory: parts::planned_memory(job, release, (schedule, settled.largest)),
+        memory: parts::planned_memory(job, (offer, release), (schedule, settled.largest)),
         shares_people: OtherReleases::default(),
         shares_keys: OtherReleases::default(),
     }

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::accounting::ComparedNoise;
 use super::expected::ExpectedError;
-use crate::accounting::BudgetUnits;
 use crate::accounting::running::Strategy;
 use crate::dataflow::{Schedule, Weekday};
 use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
@@ -349,16 +348,11 @@ const LISTED: u64 = 8;
 
 pub(super) fn planned_memory(
     job: &Job,
-    release: &ReleaseSpec,
+    (offer, release): (&ReleasePlan, &ReleaseSpec),
     (schedule, largest): (&Schedule, Option<usize>),
 ) -> PlannedMemory {
     let person = matches!(job.privacy.privacy_unit, Protected::Person { .. });
-    // Beside a weight without them, all that are listed.
-    let listed = || release.statistic.as_statistic().keys(BudgetUnits::ZERO).ok()?.listed();
-    let most = match (release.bound.keys, release.bound.weight) {
-        (None, Some(_)) => listed().map_or(1, |keys| keys.len() as u64),
-        _ => u64::from(release.bound.most_keys()),
-    };
+    let most = offer.bound.checked().map_or(1, |limits| limits.keys());
     // The keys of a window that count depend on former windows: until the window closes, any of them may.
     let keys = if release.running.is_some() { 1 } else { most };
     let records = u64::from(release.bound.per_key.unwrap_or(1));

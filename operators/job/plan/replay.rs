@@ -58,8 +58,11 @@ impl Job {
             let held = group.plans.iter().map(|&at| {
                 let place = format!("release[{}]", at + 1);
                 let terms = offers[at].prepare(self).map_err(|invalid| UnfitJob::at(place, &invalid))?;
-                let memory =
-                    parts::planned_memory(self, &self.releases[at], (&group.schedule, terms.largest));
+                let memory = parts::planned_memory(
+                    self,
+                    (&offers[at], &self.releases[at]),
+                    (&group.schedule, terms.largest),
+                );
                 Ok(memory)
             });
             let held: Vec<PlannedMemory> = held.collect::<Result<_, UnfitJob>>()?;

@@ -215,29 +215,31 @@ pub(in crate::job) fn floor(amount: BudgetUnits) -> Option<Decimal> {
 
 /// Returns the shortest decimal that is read as this amount where a limit is, rounded down.
 pub(in crate::job) fn shortest(amount: BudgetUnits) -> Option<Decimal> {
-    let bits = UBig::from(amount.to_bits());
     let is_read = |decimal: &Decimal| BudgetUnits::at_most("delta", decimal) == Ok(amount);
-    let above = |power: i32| {
-        let scaled = &bits * UBig::from(10u8).pow(power.unsigned_abs() as usize);
-        let digits: UBig = (scaled + UBig::from(u64::MAX)) >> 64;
-        Decimal::of(&digits.to_string(), -power)
-    };
-    // Two decimals of twenty digits behind the point are less than 2^-64 apart.
-    (0..=20).map(above).find(is_read)
+    decimals_above(amount).map(|(decimal, _)| decimal).find(is_read)
 }
 
 /// Returns a short decimal that is no less than the amount where it is read as a limit, and more by a millionth at most,
 /// or by 1e-20.
 pub(in crate::job) fn ceiling(amount: BudgetUnits) -> Decimal {
+    let mut decimals = decimals_above(amount);
+    let (mut above, mut is_near) = decimals.next().unwrap_or_else(|| (Decimal::of("", 0), true));
+    while !is_near && let Some(next) = decimals.next() {
+        (above, is_near) = next;
+    }
+    above
+}
+
+/// Returns the least decimals of up to twenty digits behind the point that are no less than an amount, each with whether it is
+/// more by a millionth at most. Two of the longest ones are less than 2^-64 apart.
+fn decimals_above(amount: BudgetUnits) -> impl Iterator<Item = (Decimal, bool)> {
     let bits = UBig::from(amount.to_bits());
-    let above = |power: i32| {
-        let scaled = &bits * UBig::from(10u8).pow(power.unsigned_abs() as usize);
+    (0..=20).map(move |digits_behind: i32| {
+        let scaled = &bits * UBig::from(10u8).pow(digits_behind as usize);
         let digits: UBig = (&scaled + UBig::from(u64::MAX)) >> 64;
         let excess = (&digits << 64) - &scaled;
-        (Decimal::of(&digits.to_string(), -power), excess * UBig::from(1_000_000u32) <= scaled)
-    };
-    let (found, last) = ((0..20).map(above).find(|(_, is_near)| *is_near), above(20));
-    found.unwrap_or(last).0
+        (Decimal::of(&digits.to_string(), -digits_behind), excess * UBig::from(1_000_000u32) <= scaled)
+    })
 }
 
 /// Returns a pure epsilon that converts to no more than this amount.

@@ -6,7 +6,7 @@
 //! ([`ReleasePlan::together`]), where windows that are cut by a span of time count at their partial cost, in
 //! whole units of 2^-64, rounded down; a stated cost is kept as it is, and must fit beside the shares.
 
-use together::{AccountWindows, Weight};
+use together::{AccountWindows, CutFactor};
 
 use super::sources::KeyField;
 use super::statistics::{
@@ -125,17 +125,17 @@ impl Job {
         let promise = self.account().promise();
         let mut together: Vec<ConcurrentWindows> = Vec::with_capacity(windows.len());
         for (index, (release, counted)) in self.releases.iter().zip(&windows).enumerate() {
-            let weight = match promise {
-                Promise::Lifetime | Promise::Windows(_) => Weight::EVEN,
-                Promise::Any(_) | Promise::Each(_) => weight(self, release, &place(index))?,
+            let factor = match promise {
+                Promise::Lifetime | Promise::Windows(_) => CutFactor::EVEN,
+                Promise::Any(_) | Promise::Each(_) => cut_factor(self, release, &place(index))?,
             };
             together.push(match release.running {
                 // The running total is paid with its first window, for the whole time that its windows cover.
                 Some(_) => {
                     let life = counted.schedule.life();
-                    ConcurrentWindows::once(life.is_ok_and(|life| promise.cuts(life)), weight)
+                    ConcurrentWindows::once(life.is_ok_and(|life| promise.cuts(life)), factor)
                 }
-                None => ConcurrentWindows::of(counted, promise, weight),
+                None => ConcurrentWindows::of(counted, promise, factor),
             });
         }
         let costs = fit::costs(self, &self.ask_prices(horizon)?, &together, &schedules)?;
@@ -328,7 +328,7 @@ fn bound(release: &ReleaseSpec, keys: &Keys<CellKey>) -> Bound {
 }
 
 /// Returns the factor by which a window that is cut by a span of time costs more than a whole one.
-fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, UnfitJob> {
+fn cut_factor(job: &Job, release: &ReleaseSpec, place: &str) -> Result<CutFactor, UnfitJob> {
     let cap = job.account().cap();
     let (keys, _) = keys_and_values(release, cap, place)?;
     let limits = match job.privacy.privacy_unit {
@@ -345,7 +345,7 @@ fn weight(job: &Job, release: &ReleaseSpec, place: &str) -> Result<Weight, Unfit
             .map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
     };
     let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
-    Ok(Weight { over, under })
+    Ok(CutFactor { over, under })
 }
 
 /// Returns the delta that a cost reserves for partition selection.

@@ -30,16 +30,16 @@ pub(crate) struct HeldWindows {
 
 /// The cost of a window that is cut, relative to its whole cost: `over / under`, never less than 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight {
+pub(crate) struct CutFactor {
     pub(crate) over: u64,
     pub(crate) under: u64,
 }
 
-impl Weight {
-    /// The weight of a window that costs the same whole or cut.
-    pub(crate) const EVEN: Weight = Weight { over: 1, under: 1 };
+impl CutFactor {
+    /// That of a window that costs the same whole or cut.
+    pub(crate) const EVEN: CutFactor = CutFactor { over: 1, under: 1 };
 
-    /// Multiplies by the weight, rounded up.
+    /// Multiplies by the factor, rounded up.
     fn times(self, units: BudgetUnits) -> BudgetUnits {
         let all = UBig::from(units.to_bits()) * UBig::from(self.over);
         let under = UBig::from(self.under);
@@ -63,17 +63,17 @@ pub(crate) struct ConcurrentWindows {
     held: HeldWindows,
     /// The most windows of any stretch or span.
     most: u64,
-    weight: Weight,
+    factor: CutFactor,
 }
 
 impl ConcurrentWindows {
     /// A single whole window.
     pub(super) const ONE: ConcurrentWindows =
-        ConcurrentWindows { held: HeldWindows { whole: 1, cut: 0 }, most: 1, weight: Weight::EVEN };
+        ConcurrentWindows { held: HeldWindows { whole: 1, cut: 0 }, most: 1, factor: CutFactor::EVEN };
 
-    pub(super) fn of(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> ConcurrentWindows {
-        let HeldWindows { whole, cut } = held(windows, promise, Weight::EVEN);
-        ConcurrentWindows { held: held(windows, promise, weight), most: whole + cut, weight }
+    pub(super) fn of(windows: &AccountWindows<'_>, promise: Promise, factor: CutFactor) -> ConcurrentWindows {
+        let HeldWindows { whole, cut } = held(windows, promise, CutFactor::EVEN);
+        ConcurrentWindows { held: held(windows, promise, factor), most: whole + cut, factor }
     }
 
     /// Returns this number of windows, none of them cut.
@@ -82,14 +82,14 @@ impl ConcurrentWindows {
         ConcurrentWindows {
             held: HeldWindows { whole: windows, cut: 0 },
             most: windows,
-            weight: Weight::EVEN,
+            factor: CutFactor::EVEN,
         }
     }
 
     /// Returns the windows of a total that is paid once, and whose lifetime is cut or not.
-    pub(super) fn once(cut: bool, weight: Weight) -> ConcurrentWindows {
+    pub(super) fn once(cut: bool, factor: CutFactor) -> ConcurrentWindows {
         let cut = u64::from(cut);
-        ConcurrentWindows { held: HeldWindows { whole: 1 - cut, cut }, most: 1, weight }
+        ConcurrentWindows { held: HeldWindows { whole: 1 - cut, cut }, most: 1, factor }
     }
 
     /// Returns the number of windows.
@@ -99,8 +99,8 @@ impl ConcurrentWindows {
 
     /// Returns the cost of a window that is cut, if it differs from that of a whole one.
     pub(crate) fn partial(&self, cost: &PrivacyCost) -> Option<PrivacyCost> {
-        let is_cut = self.held.cut > 0 && self.weight != Weight::EVEN;
-        let partial = || self.each(cost, |units| Some(self.weight.times(units)), Some);
+        let is_cut = self.held.cut > 0 && self.factor != CutFactor::EVEN;
+        let partial = || self.each(cost, |units| Some(self.factor.times(units)), Some);
         is_cut.then(partial).flatten()
     }
 
@@ -112,14 +112,14 @@ impl ConcurrentWindows {
 
     /// Returns the least number of whole windows that costs no less.
     pub(crate) fn divisor(&self) -> u64 {
-        let all = self.weight.of(self.held).div_ceil(self.weight.under.into());
+        let all = self.factor.of(self.held).div_ceil(self.factor.under.into());
         u64::try_from(all).unwrap_or(u64::MAX).max(self.most)
     }
 
     /// Returns the most that a window may cost if all of them together cost at most `all`.
     pub(super) fn divide(&self, all: BudgetUnits) -> BudgetUnits {
-        let parts = UBig::from(all.to_bits()) * UBig::from(self.weight.under);
-        let divisor = UBig::from(self.weight.of(self.held).max(1));
+        let parts = UBig::from(all.to_bits()) * UBig::from(self.factor.under);
+        let divisor = UBig::from(self.factor.of(self.held).max(1));
         // The quotient is no more than `all`, which fits.
         let mut units = u128::try_from(parts / divisor).unwrap_or(0);
         // Windows that are cut round up, each by less than a unit.
@@ -137,7 +137,7 @@ impl ConcurrentWindows {
 
     fn sum(&self, units: BudgetUnits) -> Option<BudgetUnits> {
         let times = |units: BudgetUnits, count: u64| units.times("cost", count).ok();
-        times(units, self.held.whole)?.plus("cost", times(self.weight.times(units), self.held.cut)?).ok()
+        times(units, self.held.whole)?.plus("cost", times(self.factor.times(units), self.held.cut)?).ok()
     }
 
     fn each(
@@ -161,7 +161,7 @@ impl ConcurrentWindows {
 }
 
 /// Returns the windows of the heaviest stretch or span.
-fn held(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> HeldWindows {
+fn held(windows: &AccountWindows<'_>, promise: Promise, factor: CutFactor) -> HeldWindows {
     let count = windows.schedule.count();
     match promise {
         Promise::Lifetime | Promise::Windows(_) => {
@@ -171,19 +171,19 @@ fn held(windows: &AccountWindows<'_>, promise: Promise, weight: Weight) -> HeldW
             Some(lattice) => {
                 // The places of one window represent those of all.
                 let window = (lattice.start, lattice.start + lattice.size);
-                heaviest(places(window, span).into_iter().map(|place| lattice.held(place, span)), weight)
+                heaviest(places(window, span).into_iter().map(|place| lattice.held(place, span)), factor)
             }
-            None => WindowWalk::of(windows.schedule).heaviest(span, false, weight),
+            None => WindowWalk::of(windows.schedule).heaviest(span, false, factor),
         },
         Promise::Each(span) => match lattice(windows, span) {
-            Some(lattice) => heaviest(lattice.blocks(span).map(|block| lattice.held(block, span)), weight),
-            None => WindowWalk::of(windows.schedule).heaviest(span, true, weight),
+            Some(lattice) => heaviest(lattice.blocks(span).map(|block| lattice.held(block, span)), factor),
+            None => WindowWalk::of(windows.schedule).heaviest(span, true, factor),
         },
     }
 }
 
-fn heaviest(held: impl Iterator<Item = HeldWindows>, weight: Weight) -> HeldWindows {
-    held.max_by_key(|held| weight.of(*held)).unwrap_or_default()
+fn heaviest(held: impl Iterator<Item = HeldWindows>, factor: CutFactor) -> HeldWindows {
+    held.max_by_key(|held| factor.of(*held)).unwrap_or_default()
 }
 
 /// Returns the places at which a stretch of length `span` begins to cut a window, to hold it whole, to cut it
@@ -211,20 +211,20 @@ impl WindowWalk {
 
     /// Returns the windows at the heaviest place: starts and ends both ascend, so each kind of place is one
     /// pass.
-    fn heaviest(&self, span: u64, aligned: bool, weight: Weight) -> HeldWindows {
+    fn heaviest(&self, span: u64, aligned: bool, factor: CutFactor) -> HeldWindows {
         let windows = || self.starts.iter().copied().zip(self.ends.iter().copied());
         if aligned {
             // A block in which no window starts holds or cuts no more than the block before.
             let block = |(start, _): (i128, i128)| start.div_euclid(span.into()) * i128::from(span);
-            return self.along(windows().map(block), span, weight);
+            return self.along(windows().map(block), span, factor);
         }
         let passes =
-            (0..4).map(|kind| self.along(windows().map(|window| places(window, span)[kind]), span, weight));
-        heaviest(passes, weight)
+            (0..4).map(|kind| self.along(windows().map(|window| places(window, span)[kind]), span, factor));
+        heaviest(passes, factor)
     }
 
     /// Returns the windows at the heaviest of places that ascend.
-    fn along(&self, places: impl Iterator<Item = i128>, span: u64, weight: Weight) -> HeldWindows {
+    fn along(&self, places: impl Iterator<Item = i128>, span: u64, factor: CutFactor) -> HeldWindows {
         let pass = |times: &[i128], passed: &mut usize, until: i128| {
             *passed += times[*passed..].iter().take_while(|time| **time <= until).count();
             *passed as u64
@@ -237,7 +237,7 @@ impl WindowWalk {
             let whole = ended.saturating_sub(pass(&self.starts, &mut before, place - 1));
             HeldWindows { whole, cut: overlapping - whole }
         });
-        heaviest(held, weight)
+        heaviest(held, factor)
     }
 }
 

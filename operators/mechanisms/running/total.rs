@@ -192,7 +192,7 @@ impl<K: Key> RunningTotal<K> {
     pub(crate) fn value(&self, cell: &Cell) -> i128 {
         match self.span {
             TotalSpan::People { .. } => cell.sum,
-            TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => self.total.measure().value(cell, false),
+            TotalSpan::SoFar { .. } | TotalSpan::Last { .. } => self.total.measure().value(cell, 1),
         }
     }
 

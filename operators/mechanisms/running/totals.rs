@@ -77,7 +77,7 @@ impl NumberForm for OneTotal {
 
 impl RunningForm<1> for OneTotal {
     fn exact(&self, cell: &Cell) -> [i128; 1] {
-        [if self.is_of_people { cell.sum } else { self.measure.value(cell, false) }]
+        [if self.is_of_people { cell.sum } else { self.measure.value(cell, 1) }]
     }
 
     fn estimate(&self, [total]: [Estimate<i128>; 1]) -> Estimate<i128> {

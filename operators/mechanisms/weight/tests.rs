@@ -199,14 +199,22 @@ proptest! {
 // Refutes a threshold of parts of people, and one whose noise is that of fewer keys than a person is found in.
 #[test]
 fn keys_are_found_by_people_in_full() {
-    let limits = limits(16, 1, 2, Norm::L2);
-    let found = |limits: ContributionBound| {
-        let people = Total::people(limits, Keys::<u32>::discover(1e-6)).unwrap();
-        Gaussian::rho(0.1).prepare(&people).unwrap()
+    let keys = || Keys::<u32>::discover(1e-6);
+    let weighed = limits(16, 1, 2, Norm::L2);
+    // Of several records a key neither count is how many people there are.
+    let whole = Bound::keys(16).per_key(2).checked().unwrap();
+    let least = |total: Total<u32>| {
+        let prepared = Gaussian::rho(0.1).prepare(&total).unwrap();
+        assert!(prepared.noise_of_found().is_some(), "the number has a draw of its own");
+        prepared.threshold().unwrap()
     };
-    let in_part = found(limits);
-    assert!(in_part.noise_of_found().is_some(), "the number has a draw of its own");
-    let whole = Total::count(Bound::keys(16).per_key(2).checked().unwrap(), Keys::<u32>::discover(1e-6));
-    let whole = Gaussian::rho(0.1).prepare(&whole.unwrap()).unwrap();
-    assert_eq!(in_part.threshold(), whole.threshold());
+    let of_whole = least(Total::count(whole, keys()).unwrap());
+    assert_eq!(least(Total::people(weighed, keys()).unwrap()), of_whole);
+    assert_eq!(least(Total::count(weighed, keys()).unwrap()), of_whole);
+    let range = Range::new(0, 5).unwrap();
+    let of_mean = |limits| {
+        let mean = Mean::new(range, limits, keys()).unwrap();
+        Gaussian::rho(0.1).prepare(&mean).unwrap().threshold().unwrap()
+    };
+    assert_eq!(of_mean(weighed), of_mean(whole));
 }

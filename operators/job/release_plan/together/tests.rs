@@ -6,7 +6,7 @@ use crate::dataflow::Calendar;
 use crate::time::{at, days, hours, seconds};
 
 const SECOND: u64 = 1_000_000;
-const TWICE: Weight = Weight { over: 2, under: 1 };
+const TWICE: CutFactor = CutFactor { over: 2, under: 1 };
 
 fn even(size: i64, step: i64, from: i64, until: Option<i64>) -> Schedule {
     let time = |time: i64| time * SECOND as i64;
@@ -17,14 +17,14 @@ fn seen<'s>(schedule: &'s Schedule, even: bool) -> AccountWindows<'s> {
     AccountWindows { schedule, most: None, even }
 }
 
-/// Charges all windows in an order unrelated to time, each at its release's whole cost, and at `weight` times
+/// Charges all windows in an order unrelated to time, each at its release's whole cost, and at `factor` times
 /// that cost if it is cut. Returns the number of refused charges.
-fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) -> usize {
+fn refused(promise: Promise, releases: &[(&Schedule, u128, CutFactor)], cap: u128) -> usize {
     let pure = |units| PrivacyCost::Pure { epsilon: BudgetUnits::from_bits(units) };
     let mut account = Account::new(promise, Adjacency::PERSON, pure(cap)).unwrap();
     let mut windows: Vec<(Interval, ReleaseCost)> = Vec::new();
-    for (schedule, units, weight) in releases {
-        let partial = units * u128::from(weight.over) / u128::from(weight.under);
+    for (schedule, units, factor) in releases {
+        let partial = units * u128::from(factor.over) / u128::from(factor.under);
         let cost = ReleaseCost::new(Adjacency::PERSON, pure(*units)).with_partial(pure(partial)).unwrap();
         windows.extend((0..schedule.count()).map(|number| (schedule.window(number).unwrap(), cost.clone())));
     }
@@ -33,11 +33,11 @@ fn refused(promise: Promise, releases: &[(&Schedule, u128, Weight)], cap: u128) 
 }
 
 fn holds_exactly(promise: Promise, schedule: &Schedule, is_even: bool) {
-    for weight in [Weight::EVEN, TWICE, Weight { over: 4, under: 1 }] {
-        let found = held(&seen(schedule, is_even), promise, weight);
-        let windows = weight.of(found);
+    for factor in [CutFactor::EVEN, TWICE, CutFactor { over: 4, under: 1 }] {
+        let found = held(&seen(schedule, is_even), promise, factor);
+        let windows = factor.of(found);
         for cap in [1_000_003, 7_919_000_000_000_000] {
-            let all = |units| refused(promise, &[(schedule, units, weight)], cap);
+            let all = |units| refused(promise, &[(schedule, units, factor)], cap);
             assert_eq!(all(cap / windows), 0, "{promise:?} {schedule:?} {found:?}");
             assert!(all(cap / windows + 1) > 0, "{promise:?} {schedule:?} {found:?}");
         }
@@ -88,8 +88,8 @@ fn a_person_in_few_windows_divides_by_them() {
 fn a_stretch_cuts_a_window_at_either_end() {
     let day = 86_400 * SECOND;
     let (daily, hourly) = (even(86_400, 86_400, 0, None), even(3_600, 3_600, 0, None));
-    let of = |schedule, promise, weight| held(&seen(schedule, true), promise, weight);
-    assert_eq!(of(&daily, Promise::Any(30 * day), Weight::EVEN), HeldWindows { whole: 29, cut: 2 });
+    let of = |schedule, promise, factor| held(&seen(schedule, true), promise, factor);
+    assert_eq!(of(&daily, Promise::Any(30 * day), CutFactor::EVEN), HeldWindows { whole: 29, cut: 2 });
     assert_eq!(of(&hourly, Promise::Any(30 * day), TWICE), HeldWindows { whole: 719, cut: 2 });
     assert_eq!(of(&hourly, Promise::Each(day), TWICE), HeldWindows { whole: 24, cut: 0 });
     assert_eq!(of(&daily, Promise::Each(3_600 * SECOND), TWICE), HeldWindows { whole: 0, cut: 1 });
@@ -101,7 +101,7 @@ fn an_aligned_step_is_in_the_windows_that_hold_it() {
     let day = 86_400 * SECOND;
     for over in [1, 2, 7] {
         let schedule = even(over * 86_400, 86_400, 0, Some(60 * 86_400));
-        let held = held(&seen(&schedule, true), Promise::Each(day), Weight::EVEN);
+        let held = held(&seen(&schedule, true), Promise::Each(day), CutFactor::EVEN);
         assert_eq!(held.whole + held.cut, over as u64);
     }
 }
@@ -109,9 +109,9 @@ fn an_aligned_step_is_in_the_windows_that_hold_it() {
 // Refutes a share that its own windows do not fit into, and one that leaves more than rounding does.
 #[test]
 fn a_share_is_used_in_full() {
-    for weight in [Weight::EVEN, TWICE, Weight { over: 10_487, under: 4_096 }] {
+    for factor in [CutFactor::EVEN, TWICE, CutFactor { over: 10_487, under: 4_096 }] {
         for (whole, cut) in [(1, 0), (0, 1), (29, 2), (719, 2)] {
-            let together = ConcurrentWindows { held: HeldWindows { whole, cut }, most: whole + cut, weight };
+            let together = ConcurrentWindows { held: HeldWindows { whole, cut }, most: whole + cut, factor };
             for all in [0, 1, 40, 12_345, 1 << 70] {
                 let cost = |units| PrivacyCost::Pure { epsilon: units };
                 let units = together.divide(BudgetUnits::from_bits(all));
@@ -126,12 +126,12 @@ fn a_share_is_used_in_full() {
     }
 }
 
-fn weights() -> impl Strategy<Value = Weight> {
+fn factors() -> impl Strategy<Value = CutFactor> {
     prop::sample::select(vec![
-        Weight::EVEN,
+        CutFactor::EVEN,
         TWICE,
-        Weight { over: 3, under: 1 },
-        Weight { over: 4, under: 1 },
+        CutFactor { over: 3, under: 1 },
+        CutFactor { over: 4, under: 1 },
     ])
 }
 
@@ -142,7 +142,7 @@ proptest! {
     // windows.
     #[test]
     fn several_releases_fit_together(
-        shapes in prop::collection::vec((1i64..8, 1i64..4, 0i64..9, 1u128..50, weights()), 1..4),
+        shapes in prop::collection::vec((1i64..8, 1i64..4, 0i64..9, 1u128..50, factors()), 1..4),
         span in 1u64..60_000_000,
         each: bool,
     ) {
@@ -150,10 +150,10 @@ proptest! {
         let promise = if each { Promise::Each(span) } else { Promise::Any(span) };
         let schedules: Vec<Schedule> =
             shapes.iter().map(|(step, times, from, ..)| even(step * times, *step, *from, Some(120))).collect();
-        let cap = schedules.iter().zip(&shapes).map(|(own, (_, _, _, units, weight))| {
-            weight.of(held(&seen(own, true), promise, *weight)) * units
+        let cap = schedules.iter().zip(&shapes).map(|(own, (_, _, _, units, factor))| {
+            factor.of(held(&seen(own, true), promise, *factor)) * units
         });
-        let charged: Vec<(&Schedule, u128, Weight)> =
+        let charged: Vec<(&Schedule, u128, CutFactor)> =
             schedules.iter().zip(&shapes).map(|(schedule, shape)| (schedule, shape.3, shape.4)).collect();
         prop_assert_eq!(refused(promise, &charged, cap.sum()), 0);
     }
@@ -163,7 +163,7 @@ proptest! {
     fn the_heaviest_place_is_found(
         shape in (1i64..9, 1i64..5, 0i64..9),
         span in 1u64..40,
-        weight in weights(),
+        factor in factors(),
         each: bool,
     ) {
         let (step, times, from) = shape;
@@ -175,11 +175,11 @@ proptest! {
             let over = windows.iter().filter(|window| window.start() < place + length && window.end() > place);
             let inside = |window: &&Interval| window.start() >= place && window.end() <= place + length;
             let (whole, cut): (Vec<&Interval>, Vec<&Interval>) = over.partition(inside);
-            weight.of(HeldWindows { whole: whole.len() as u64, cut: cut.len() as u64 })
+            factor.of(HeldWindows { whole: whole.len() as u64, cut: cut.len() as u64 })
         };
         let most = (-50..130).filter(|place| !each || place % length == 0).map(of).max().unwrap();
         let promise = if each { Promise::Each(span) } else { Promise::Any(span) };
-        prop_assert_eq!(weight.of(held(&seen(&schedule, true), promise, weight)), most);
+        prop_assert_eq!(factor.of(held(&seen(&schedule, true), promise, factor)), most);
     }
 
     // Refutes the formulas for schedules without end, against a walk over all of their common period.
@@ -188,13 +188,13 @@ proptest! {
         shape in (1i64..13, 1i64..5),
         from in 0i64..13,
         halves in 1u64..80,
-        weight in weights(),
+        factor in factors(),
     ) {
         let span = halves * SECOND / 2;
         let of = |until| even(shape.0 * shape.1, shape.0, from, until);
         let (endless, long) = (of(None), of(Some(2_000)));
         for promise in [Promise::Any(span), Promise::Each(span)] {
-            let count = |schedule: &Schedule| weight.of(held(&seen(schedule, true), promise, weight));
+            let count = |schedule: &Schedule| factor.of(held(&seen(schedule, true), promise, factor));
             prop_assert_eq!(count(&endless), count(&long), "{:?}", promise);
         }
     }
