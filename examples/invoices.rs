@@ -1,8 +1,9 @@
 //! Makes lines of JSON, one an invoice with an array of its items, of a shop's log in csv with one line an item.
 //!
 //! `cargo run --release --example invoices < retail.csv.gz > config/everything.jsonl` makes the log of
-//! `config/everything.toml`. Lines of one invoice follow one another; it has the time and the customer of the first.
+//! `config/everything.toml`. Lines of one invoice mostly follow one another; it has the time and the customer of the first.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::io::{BufWriter, Read, Write, stdin, stdout};
 
@@ -46,24 +47,22 @@ struct Item {
 
 /// Writes the invoices of a log.
 pub fn write(log: impl Read, mut to: impl Write) -> Result<(), Box<dyn Error>> {
-    let mut invoice: Option<Invoice> = None;
+    let (mut invoices, mut places) = (Vec::<Invoice>::new(), HashMap::<String, usize>::new());
     for row in csv::Reader::from_reader(log).into_deserialize() {
         let Row { invoice_no, stock_code, quantity, invoice_date, unit_price, customer_id, country } = row?;
         let item = Item { code: stock_code, quantity, price: unit_price };
-        match &mut invoice {
-            Some(open) if open.no == invoice_no => open.items.push(item),
-            closed => {
-                if let Some(closed) = closed.take() {
-                    writeln!(to, "{}", serde_json::to_string(&closed)?)?;
-                }
+        let place = *places.entry(invoice_no.clone()).or_insert(invoices.len());
+        match invoices.get_mut(place) {
+            Some(invoice) => invoice.items.push(item),
+            None => {
                 let id = customer_id.strip_suffix(".0").map(str::to_owned);
                 let customer = Customer { id, country };
-                *closed = Some(Invoice { no: invoice_no, at: invoice_date, customer, items: vec![item] });
+                invoices.push(Invoice { no: invoice_no, at: invoice_date, customer, items: vec![item] });
             }
         }
     }
-    if let Some(last) = invoice {
-        writeln!(to, "{}", serde_json::to_string(&last)?)?;
+    for invoice in &invoices {
+        writeln!(to, "{}", serde_json::to_string(invoice)?)?;
     }
     Ok(to.flush()?)
 }

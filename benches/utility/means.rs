@@ -1,11 +1,12 @@
-//! Means of a value between two known ends, each a noised sum over a noised count.
+//! Means of a value between two known ends.
 //!
-//! Here the sum is of distances from the middle of the range, and the count has three tenths of the price. Tumult's sum is of
-//! distances from the middle, too, rounded to a whole number of a whole range, and each has half (`create_average_measurement`);
-//! OpenDP's (`dp_mean` of its frames) clamps the value itself, so that a person moves it by the larger end, and each has half.
+//! Here they are of two sums of distances, from both ends of the range: one record moves both together by its width, so each
+//! has Laplace noise at the whole epsilon. Tumult has a sum of distances from the middle, rounded to a whole number of a whole
+//! range, over a count, each with half of the price (`create_average_measurement`); OpenDP's sum (`dp_mean` of its frames)
+//! is of the value itself, so that a person moves it by the larger end, and each has half.
 //!
-//! The other algorithm is published nowhere that we know of: the sums of the distances from both ends. One record moves both
-//! together by the width of the range, so each has Laplace noise at the whole epsilon, and the mean is the first over both.
+//! The other algorithm is a sum of distances from the middle over a count, each with half of the price and drawn by this
+//! library.
 //!
 //! The least is a mean over a known number of records: its noise is that of one sum at the whole price. An unknown
 //! number costs more, by how far the mean lies from the middle.
@@ -22,7 +23,7 @@ use discreet::noise::NoiseSource;
 use super::counts::spread;
 use super::data::{Contribution, Logs, Record, bounded, pages};
 use super::peers::{Draws, Law, zcdp_rho};
-use super::report::{Figure, Report, Row, digits, thousands};
+use super::report::{Figure, Report, Row, thousands};
 use super::{DELTA, EPSILON};
 
 /// The number of means that a figure is made of, at least.
@@ -100,9 +101,8 @@ impl Asked<'_> {
         short: Option<&'static str>,
     ) -> Result<Row, Box<dyn Error>> {
         let exact = self.exact();
-        let half = self.drawn(&Laplace::epsilon(EPSILON).counting(50), "")?;
-        let how = format!("Laplace; {} with half of it for the count", digits(half.value));
-        let ours = self.drawn(&Laplace::epsilon(EPSILON), &how)?;
+        let half = self.drawn(&Laplace::epsilon(EPSILON).counting(50), "a sum and a count, Laplace")?;
+        let ours = self.drawn(&Laplace::epsilon(EPSILON), "Laplace")?;
         let ours = ours.or(self.drawn(&Gaussian::mu(gdp::mu_within(EPSILON, DELTA)?), "Gaussian, mu")?);
         let (low, high) = (self.range.0 as f64, self.range.1 as f64);
         let each = self.per_key as f64;
@@ -121,7 +121,7 @@ impl Asked<'_> {
             ours,
             opendp: Some(opendp),
             tumult: Some(tumult),
-            other: Some(self.by_both_ends(&exact)),
+            other: Some(half),
             least: Some(Figure::new(known, "Laplace, of a known number of records")),
             more_is_better: false,
             short,
@@ -190,22 +190,5 @@ impl Asked<'_> {
             Figure::new(rms, how).within(within)
         };
         simulate(&laplace, "Laplace").or(simulate(&gaussian, "Gaussian, zCDP"))
-    }
-
-    /// Simulates a noised sum of distances from the lower end over the sum of both.
-    fn by_both_ends(&self, exact: &BTreeMap<u32, Exact>) -> Figure {
-        let (low, high) = (self.range.0 as f64, self.range.1 as f64);
-        let scale = (high - low) * self.per_key as f64 / EPSILON;
-        let (mut draws, mut errors) = (Draws::seeded(13), Vec::with_capacity(NUMBERS + exact.len()));
-        while errors.len() < NUMBERS {
-            for exact in exact.values() {
-                let from_low = exact.sum - low * exact.records + draws.laplace(scale);
-                let from_high = high * exact.records - exact.sum + draws.laplace(scale);
-                let part = from_low / (from_low + from_high).max(high - low);
-                errors.push(low + (high - low) * part.clamp(0.0, 1.0) - exact.sum / exact.records);
-            }
-        }
-        let (rms, within) = spread(&mut errors);
-        Figure::new(rms, "distances from both ends, Laplace").within(within)
     }
 }

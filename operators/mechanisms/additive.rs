@@ -5,8 +5,9 @@ use dashu_int::UBig;
 
 use super::bound::Sensitivity;
 use super::keys::{Key, Keys};
+use super::means::{NoisyMeans, means};
 use super::mechanism::Mechanism;
-use super::noisy::{NoisyMeans, NoisyTotals, means, totals};
+use super::noisy::{NoisyTotals, totals};
 use super::spend::Spend;
 use super::statistic::{Mean, Total};
 use crate::accounting::gaussian::{chi_of_epsilon, chi_of_rho};
@@ -325,10 +326,11 @@ macro_rules! adds_noise {
     ($($law:ident),*) => {$(
         impl $law {
             /// The percentage that goes into the count of a mean, of what is left for the mean; 30 unless
-            /// said.
+            /// said. Means of numbers under Laplace noise have a count where this is said: see
+            /// [`NoisyMeans`].
             #[must_use]
             pub fn counting(mut self, percent: u8) -> Self {
-                self.0.counting = percent;
+                self.0.counting = Some(percent);
                 self
             }
         }
@@ -375,12 +377,13 @@ pub(super) struct UncheckedNoise {
     spend: Result<Spend, Invalid>,
     pub(super) confidence: f64,
     pub(super) selecting: Option<u8>,
-    pub(super) counting: u8,
+    /// Stated, or left to each statistic.
+    pub(super) counting: Option<u8>,
 }
 
 impl UncheckedNoise {
     pub(super) fn new(family: Family, spend: Result<Spend, Invalid>) -> UncheckedNoise {
-        UncheckedNoise { family, spend, confidence: 0.9, selecting: None, counting: COUNTING }
+        UncheckedNoise { family, spend, confidence: 0.9, selecting: None, counting: None }
     }
 
     /// Of what is found by its rank: an answer that misses may miss by any distance, so few should.
@@ -416,7 +419,7 @@ impl UncheckedNoise {
     }
 
     pub(super) fn counting(&self) -> Result<u8, Invalid> {
-        percent("counting", self.counting)
+        percent("counting", self.counting.unwrap_or(COUNTING))
     }
 }
 

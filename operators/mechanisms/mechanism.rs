@@ -1,6 +1,6 @@
 //! The interface between a mechanism, its statistic and a window.
 
-use super::additive::UncheckedNoise;
+use super::additive::{COUNTING, UncheckedNoise};
 use super::answer::DecimalPoint;
 use super::bound::{ContributionBound, Range};
 use super::keys::{Key, KeyChoice, Keys};
@@ -195,7 +195,7 @@ pub(super) fn parameters<K: Key>(
         .bytes(&amount.to_bits().to_be_bytes())
         .bytes(&asked.confidence.to_bits().to_be_bytes())
         .number(asked.stated_selecting().into())
-        .number(asked.counting.into());
+        .number(asked.counting.unwrap_or(COUNTING).into());
     // Numbers that are released as they are had this form before there was a choice.
     let form = match stated.point {
         DecimalPoint::WHOLE => form,

@@ -99,9 +99,11 @@ mod additive;
 mod answer;
 mod bound;
 mod edges;
+mod ends;
 pub(crate) mod exact;
 mod keys;
 mod lines;
+mod means;
 pub(crate) mod mechanism;
 mod noisy;
 mod pair_sums;
@@ -133,15 +135,17 @@ pub use answer::{Answer, Coordinate, Covariance, Estimate, Noised, Ranks};
 pub use bound::Sensitivity;
 pub use bound::{Bound, ContributionBound, Range};
 pub use edges::{Bucket, Edges};
+#[cfg(feature = "cli")]
+pub(crate) use ends::BOTH_ENDS;
 pub use exact::{ExactCell, ExactValue};
 pub use keys::{Key, Keys, Label};
 pub use lines::{Head, ReleaseLines};
+pub use means::NoisyMeans;
 pub use mechanism::{Drawn, Mechanism, Paid, Prepared};
-#[cfg(feature = "cli")]
-pub(crate) use noisy::KeyFinding;
 pub use noisy::Noisy;
-pub use noisy::NoisyMeans;
 pub use noisy::NoisyTotals;
+#[cfg(feature = "cli")]
+pub(crate) use noisy::{FoundApart, KeyFinding};
 pub use pair_sums::{PairStatistic, PairSums};
 pub use queries::{Answered, BoundedNoise, ReadyBundle};
 pub use ranks::{

@@ -1,11 +1,9 @@
 //! Cells with additive noise: the part that totals and means share.
 
 use super::additive::UncheckedNoise;
-use super::additive::over_bound;
 use super::additive::{Additive, Family};
 use super::answer::DecimalPoint;
 use super::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, FoundKeys, Noised};
-use super::bound::Range;
 use super::bound::Sensitivity;
 use super::keys::Key;
 use super::mechanism::parameters;
@@ -16,7 +14,7 @@ use super::selection::Threshold;
 use super::selection::{NoisedColumn, SelectedRow, Selection, delta};
 use super::spend::Spend;
 use super::statistic::{Cell, Cells, Summary};
-use super::statistic::{KeyedStatistic, Mean, MeasureKind, Total};
+use super::statistic::{KeyedStatistic, MeasureKind, Total};
 use super::weight;
 use crate::accounting::ReleaseCost;
 use crate::canonical::{Canonical, Digest};
@@ -25,7 +23,7 @@ use crate::mechanisms::mechanism::Sealed;
 use crate::noise::NoiseSource;
 
 /// A number a key with additive noise, ready to be drawn: [`NoisyTotals`], or
-/// [`NoisyMeans`].
+/// [`NoisyMeans`](super::NoisyMeans).
 ///
 /// Private for one unit more or less, at [`cost`](Prepared::cost) a window. With public keys every window asks
 /// for as many draws as there are keys, of each number. With keys to discover, what is asked for differs
@@ -44,6 +42,8 @@ pub struct Noisy<K, N> {
     format: EstimateFormat,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
+    errors: Option<Vec<f64>>,
     cost: ReleaseCost,
     parameters: Digest,
 }
@@ -55,6 +55,8 @@ struct FoundNumbers<N> {
     noise: Vec<Noised>,
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     reaches: Vec<f64>,
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
+    errors: Option<Vec<f64>>,
     /// The percentage of a key's price that finds it.
     #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "a plan alone asks"))]
     percent: u8,
@@ -66,9 +68,22 @@ struct FoundNumbers<N> {
 pub(crate) struct KeyFinding {
     /// The least numbers of people with which a key is found in 50, in 90 and in 99 of 100 windows.
     pub(crate) people: [i64; 3],
-    /// The percentage of a key's price that finds it, and the noise and the half-width of each of its numbers in that window;
-    /// nothing if these are as in any other.
-    pub(crate) apart: Option<(u8, Vec<Noised>, Vec<f64>)>,
+    /// The figures of the window in which a key is found, if they are not as in any other.
+    pub(crate) apart: Option<FoundApart>,
+}
+
+/// The figures of the numbers of a key in the window in which it is found.
+#[cfg(feature = "cli")]
+#[derive(Clone, Debug)]
+pub(crate) struct FoundApart {
+    /// The percentage of a key's price that finds it.
+    pub(crate) percent: u8,
+    /// The noise of each number.
+    pub(crate) noise: Vec<Noised>,
+    /// The half-width of each number.
+    pub(crate) intervals: Vec<f64>,
+    /// See [`Noisy::errors`].
+    pub(crate) errors: Option<Vec<f64>>,
 }
 
 /// A form of released numbers. It is apart from them because the type of an answer is public.
@@ -98,6 +113,11 @@ pub(super) trait Numbers: NumberForm {
 
     /// Returns the half-width of each interval, in released units.
     fn reaches(&self, point: DecimalPoint) -> Vec<f64>;
+
+    /// Returns the half-widths of a sum and of a count whose quotient has these intervals, where it is made of other numbers.
+    fn errors(&self, _point: DecimalPoint) -> Option<Vec<f64>> {
+        None
+    }
 
     /// The noise of the one that is the number of people, if one is.
     fn people(&self) -> Option<&Additive> {
@@ -161,7 +181,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
             let finding = if shared { percent } else { 0 };
             let numbers = numbers(NumbersOf { spend: of_found, shared, finding, level })?;
             let (noise, reaches) = (numbers.noise(stated.point), numbers.reaches(stated.point));
-            Ok(FoundNumbers { noise, reaches, numbers, percent })
+            Ok(FoundNumbers { noise, reaches, errors: numbers.errors(stated.point), numbers, percent })
         })
         .transpose()?;
     let numbers =
@@ -187,6 +207,7 @@ pub(super) fn settled<K: Key, N: Numbers>(
             found: None,
         },
         reaches: levels().flat_map(|of| of.reaches(stated.point)).collect(),
+        errors: numbers.errors(stated.point),
         numbers,
         found,
         above,
@@ -237,6 +258,13 @@ impl<K: Key, N> Noisy<K, N> {
         &self.reaches[self.numbers().min(self.reaches.len())..]
     }
 
+    /// Returns the half-widths from which the error of a key follows, if they are not those of its numbers: of a sum and of a
+    /// count whose quotient errs as much.
+    #[cfg(feature = "cli")]
+    pub(crate) fn errors(&self) -> Option<&[f64]> {
+        self.errors.as_deref()
+    }
+
     /// Returns the noise of each number of a key in the window in which it is found, if a part of its price finds it.
     pub fn noise_of_found(&self) -> Option<&[Noised]> {
         self.found.as_ref().map(|found| &found.noise[..])
@@ -245,8 +273,12 @@ impl<K: Key, N> Noisy<K, N> {
     /// Returns the figures of keys that are to be discovered.
     #[cfg(feature = "cli")]
     pub(crate) fn finding(&self) -> Option<KeyFinding> {
-        let apart = self.found.as_ref();
-        let apart = apart.map(|found| (found.percent, found.noise.clone(), found.reaches.clone()));
+        let apart = self.found.as_ref().map(|found| FoundApart {
+            percent: found.percent,
+            noise: found.noise.clone(),
+            intervals: found.reaches.clone(),
+            errors: found.errors.clone(),
+        });
         Some(KeyFinding { people: self.selection.threshold()?.people_to_find(), apart })
     }
 
@@ -396,119 +428,6 @@ impl Numbers for Totals {
             return estimates;
         }
         estimates.into_iter().map(|estimate| weight::whole(estimate, self.units)).collect()
-    }
-}
-
-// One noised mean a key: a noised sum over a noised count.
-
-/// Means with additive noise, ready to be drawn.
-///
-/// Of the [`cost`](super::Prepared::cost) of a window the count has its share
-/// ([`Gaussian::counting`](super::Gaussian::counting)) and the sum the rest; the counts' noise is asked for
-/// before the sums'. All that follows the two sums, the division and the clipping to the range, is of noised
-/// numbers.
-///
-/// The interval holds wherever sum and count are both inside theirs; each has half of what may be outside.
-pub type NoisyMeans<K> = Noisy<K, Means>;
-
-#[derive(Clone, Debug)]
-pub struct Means {
-    range: Range,
-    over_bound: Option<f64>,
-    counts: NoisedColumn,
-    sums: NoisedColumn,
-    /// The numbers of units of the sum and of the count: 1 unless people count in part.
-    units: [u64; 2],
-}
-
-pub(super) fn means<K: Key>(asked: &UncheckedNoise, mean: &Mean<K>) -> Result<NoisyMeans<K>, Invalid> {
-    let stated = KeyedStatistic { cut: mean.cut(asked.counting()?), ..mean.stated() };
-    settled(asked, &stated, |NumbersOf { spend, shared, finding, level }| {
-        let (counting, summing) = spend.split(asked.counting()?.max(finding));
-        let each = (1.0 + asked.confidence()?) / 2.0;
-        let counts = Additive::within(asked.family, counting, &level.moved(mean.count_sensitivity())?)?;
-        let sums = Additive::within(asked.family, summing, &level.moved(mean.sum_sensitivity())?)?;
-        // The bound is for a price that is not shared with another level.
-        let over = over_bound(sums.deviation(), mean.sum_sensitivity(), mean.keys(), spend);
-        Ok(Means {
-            range: *mean.range(),
-            over_bound: over.filter(|_| level.is_only()),
-            counts: NoisedColumn::new(counts, shared, each)?,
-            sums: NoisedColumn::new(sums, false, each)?,
-            units: mean.units(),
-        })
-    })
-}
-
-/// A mean, from numbers that have had their noise: a sum in half units from the middle of the range, over a
-/// count; in these numbers of units.
-pub(super) fn divided(
-    range: &Range,
-    sum: &Estimate<i128>,
-    count: &Estimate<i128>,
-    units: [u64; 2],
-) -> Estimate<f64> {
-    let (low, high, [of_sum, of_count]) =
-        (range.low() as f64, range.high() as f64, units.map(|units| units as f64));
-    let shifted = |from_middle: f64| range.middle_twice() as f64 / 2.0 + from_middle;
-    let count = count.map(|count| count as f64 / of_count);
-    let over = quotient(sum.map(|sum| sum as f64 / of_sum / 2.0), count);
-    if count.high < 1.0 {
-        // Nothing is known where there may well be nobody.
-        return Estimate::between(low, shifted(over.value).clamp(low, high), high);
-    }
-    over.map(shifted).clipped(low, high)
-}
-
-/// A sum over a count, each inside its interval.
-pub(super) fn quotient(sum: Estimate<f64>, count: Estimate<f64>) -> Estimate<f64> {
-    // No mean is of fewer than one value.
-    let over = |sum: f64, count: f64| sum / count.max(1.0);
-    Estimate::between(
-        over(sum.low, count.low).min(over(sum.low, count.high)),
-        over(sum.value, count.value),
-        over(sum.high, count.low).max(over(sum.high, count.high)),
-    )
-}
-
-impl NumberForm for Means {
-    type Cell = Cell;
-    type Number = f64;
-    type Value = f64;
-}
-
-impl Numbers for Means {
-    const HAS_A_COUNT: bool = true;
-
-    fn noise(&self, point: DecimalPoint) -> Vec<Noised> {
-        let sum = self.sums.noised("sum").with_point(point);
-        let (records, [of_sum, of_count]) =
-            (self.counts.noised("records"), self.units.map(|units| units as f64));
-        vec![
-            Noised { scale: sum.scale / of_sum / 2.0, over_bound: self.over_bound, ..sum },
-            Noised { scale: records.scale / of_count, ..records },
-        ]
-    }
-
-    /// The sum is in half units.
-    fn reaches(&self, point: DecimalPoint) -> Vec<f64> {
-        let [of_sum, of_count] = self.units.map(|units| units as f64);
-        vec![point.float(self.sums.reach() / of_sum / 2.0), self.counts.reach() / of_count]
-    }
-
-    fn people(&self) -> Option<&Additive> {
-        Some(self.counts.noise())
-    }
-
-    fn estimates<K: Key>(
-        &self,
-        rows: &mut [SelectedRow<K>],
-        threshold: Option<&Threshold>,
-        noise: &mut NoiseSource,
-    ) -> Vec<Estimate<f64>> {
-        let counts = self.counts.estimates(rows, |cell| cell.records.into(), threshold, noise);
-        let sums = self.sums.estimates(rows, |cell| cell.sum, None, noise);
-        sums.iter().zip(&counts).map(|(sum, count)| divided(&self.range, sum, count, self.units)).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The amount that a release may spend, and its division among draws.
 
+use super::additive::COUNTING;
 use super::bound::ContributionBound;
 use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost};
 use crate::invalid::{Invalid, InvalidKind};
@@ -168,10 +169,25 @@ impl Cut {
         }
     }
 
+    /// The numbers of a mean, of which a count has `counting` percent of the price if that is stated.
+    ///
+    /// Otherwise those of Laplace noise are two sums of distances, which are nowhere negative: what one of them loses and
+    /// gains is at most what it has before and after together, and no single move is farther than that of a whole person.
+    pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: Option<u8>) -> Cut {
+        let gaussian = Cut::of_sum_and_count(limits, listed, counting.unwrap_or(COUNTING));
+        if counting.is_some() {
+            return gaussian;
+        }
+        let ends = Cut::of_replaced(limits, true);
+        // A discovered key is found by a count, which shares the price of that window with a sum.
+        let rho = if listed.is_some() { ends.rho } else { gaussian.rho };
+        Cut { epsilon: ends.epsilon, rho, ..gaussian }
+    }
+
     /// A sum and a count that share a price, of which the count has `counting` percent: all of a person's
     /// records in a key may give way to others of the opposite sign, which moves the sum by twice as much and
     /// the count not at all.
-    pub(super) fn of_means(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
+    pub(super) fn of_sum_and_count(limits: &ContributionBound, listed: Option<usize>, counting: u8) -> Cut {
         // One more: the split of a price rounds by less than a 4,096th of it.
         let summing = |factor: u64| (factor * ONE * u64::from(100 - counting.min(100))).div_ceil(100) + 1;
         // A key that stays may lose its records too, or exchange them.
@@ -293,7 +309,8 @@ mod cut_tests {
             for listed in keys..15 {
                 for counting in [1, 30, 50, 60, 75, 99] {
                     let limits = Bound::keys(keys).checked().unwrap();
-                    let cut = Cut::of_means(&limits, Some(listed as usize), counting);
+                    let cut = Cut::of_sum_and_count(&limits, Some(listed as usize), counting);
+                    assert_eq!(Cut::of_means(&limits, Some(listed as usize), Some(counting)), cut);
                     let shared = (0..=keys).filter(|shared| 2 * keys - shared <= listed.max(keys));
                     // In hundredths of the price of a key.
                     let least = |factor: u64| {
@@ -316,7 +333,7 @@ mod cut_tests {
     fn a_record_has_no_parts() {
         assert_eq!(Cut::of_numbers(&ContributionBound::RECORD, None, 8, 16), Cut::NONE);
         assert_eq!(Cut::two_steps(&ContributionBound::RECORD), Cut::NONE);
-        assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, 30), Cut::NONE);
+        assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, None), Cut::NONE);
     }
 
     // Group privacy of two: epsilon twice, and rho four times, which is the square of twice.

@@ -408,8 +408,8 @@ impl<K: Key> Mean<K> {
         }
     }
 
-    /// Returns the additional cost of a part of a person, where counts have this percentage of the price.
-    pub(crate) fn cut(&self, counting: u8) -> Cut {
+    /// Returns the additional cost of a part of a person, where counts have this percentage of the price, if it is stated.
+    pub(crate) fn cut(&self, counting: Option<u8>) -> Cut {
         if self.families.is_some() || self.weighs() {
             return Cut::two_steps(&self.limits);
         }

@@ -4,8 +4,9 @@ use super::additive::{Additive, Gaussian, Laplace, UncheckedNoise};
 use super::answer::{DecimalPoint, Estimate, Noised};
 use super::bound::{ContributionBound, Range, Sensitivity};
 use super::keys::{Key, Keys};
+use super::means::quotient;
 use super::mechanism::{Mechanism, Sealed};
-use super::noisy::{Noisy, NumberForm, Numbers, NumbersOf, quotient, settled};
+use super::noisy::{Noisy, NumberForm, Numbers, NumbersOf, settled};
 use super::pair_sums::PairSums;
 use super::rollup::Families;
 use super::selection::{NoisedColumn, SelectedRow, Threshold};
@@ -113,7 +114,7 @@ impl<K: Key> Variance<K> {
         if self.families.is_some() {
             return Cut::two_steps(&self.limits);
         }
-        Cut::of_means(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
+        Cut::of_sum_and_count(&self.limits, self.keys.listed().map(|keys| keys.len()), counting)
     }
 
     /// Returns the distances by which one unit moves the sums, in half units, the squares, in their parts, and the counts.

@@ -187,7 +187,7 @@ impl<'c> CellSentences<'c, '_> {
             (_, Some(RankInterval::Largest(_))) => "The value that was approached from below",
             (_, Some(RankInterval::Smallest(_))) => "The value that was approached from above",
             _ => match self.numbers()[..] {
-                ["sum", "records"] => "The mean",
+                ["sum", "records"] | ["above_low", "below_high"] => "The mean",
                 ["sum", "squares", "records"] => "The variance",
                 ["sum", "per"] => "The ratio",
                 _ => "The number",
@@ -346,6 +346,10 @@ impl<'c> CellSentences<'c, '_> {
             (Some("sum"), 2..) if self.is_ratio() => " in the sum above the line".to_owned(),
             (Some("squares"), 2..) => " in the sum of squares".to_owned(),
             (Some("records"), 2..) => " in the number of records".to_owned(),
+            (Some("above_low"), 2..) => {
+                " in the sum of the distances from the low end of the range".to_owned()
+            }
+            (Some("below_high"), 2..) => " in the sum of the distances from its high end".to_owned(),
             (Some(number), 2..) => format!(" in the {number}"),
             _ => String::new(),
         };

@@ -155,13 +155,12 @@ impl Job {
         let counted = counted * release.bound.part(release.noise, sizes);
         // A key that is just found has the noise of that window.
         let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
-        let intervals = apart.filter(|_| settled.threshold.is_some()).map(|(.., intervals)| intervals);
-        let needed = statistic.people_for_a_tenth(intervals.unwrap_or(&settled.intervals));
+        let is_found = settled.threshold.is_some();
+        let errors = if is_found { settled.errors_of_found() } else { settled.errors() };
+        let needed = statistic.people_for_a_tenth(errors);
         let counted = (own * counted).max(f64::MIN_POSITIVE);
         let error = 0.1 * needed / counted;
-        let noise = apart
-            .filter(|_| settled.threshold.is_some())
-            .map_or(&settled.noise[..], |(_, noise, _)| &noise[..]);
+        let noise = apart.filter(|_| is_found).map_or(&settled.noise[..], |found| &found.noise[..]);
         let typical = noise.iter().filter_map(Noised::typical).map(|typical| typical.nine_tenths).max();
         let typical = typical.map(|ranks| ranks as f64 / counted);
         let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);

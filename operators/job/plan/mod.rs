@@ -212,7 +212,7 @@ fn planned(
             let people = settled.finding.as_ref().map_or([threshold; 3], |finding| finding.people);
             let [found_in_50, found_in_90, found_in_99] = people;
             let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
-            let finding = apart.map(|(percent, ..)| *percent);
+            let finding = apart.map(|found| found.percent);
             PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding }
         }
         (None, Some(keys)) if keys.len() > 1 || release.statistic.grouping().is_some() => {
@@ -245,7 +245,7 @@ fn planned(
         moves: settled.sensitivities.iter().map(moves).chain(above_moves).collect(),
         // The cast saturates, so the result is at most 2^64 - 1.
         expected: None,
-        people_for_a_tenth: statistic.people_for_a_tenth(&settled.intervals).ceil() as u64,
+        people_for_a_tenth: statistic.people_for_a_tenth(settled.errors()).ceil() as u64,
         error_is_of: statistic.error_is_of(),
         near: statistic.optimality(settled, &offer.cost),
         accounting: None,
@@ -264,8 +264,8 @@ fn planned(
 fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
     let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
     let found = |at: usize| {
-        let (_, noise, intervals) = apart?;
-        Some(FoundNoise { scale: noise.get(at)?.scale(), interval: *intervals.get(at)? })
+        let of_found = apart?;
+        Some(FoundNoise { scale: of_found.noise.get(at)?.scale(), interval: *of_found.intervals.get(at)? })
     };
     let noise = |(at, (noised, interval)): (usize, (&Noised, &f64))| PlannedNoise {
         number: settled.numbers.get(at).map_or(noised.number().into(), |name| name.clone().into()),

@@ -19,7 +19,7 @@ use crate::dataflow::{Calendar, Schedule};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::{BoundSpec, CalendarUnit, Every, Job, PriceSpec, Protected, ReleaseSpec};
 use crate::ledger::{Digest, Name, VersionTerms};
-use crate::mechanisms::{Bound, ContributionBound, Cut, DecimalPoint, Keys, Norm};
+use crate::mechanisms::{BOTH_ENDS, Bound, ContributionBound, Cut, DecimalPoint, FoundApart, Keys, Norm};
 use crate::time::{LIMIT, Time};
 
 pub(super) use fit::{ceiling, floor, largest_fitting_cost, shortest};
@@ -263,17 +263,15 @@ fn release_plan(
         };
         UnfitJob::at(format!("{place}.{field}"), &invalid)
     })?;
-    let apart = prepared.finding.and_then(|finding| finding.apart);
-    Ok(match apart {
-        None => offer,
-        // The mechanism binds it.
-        Some((percent, ..)) => {
-            let terms = offer.version_terms.clone();
-            let terms =
-                terms.showing("finding keys", format!("{percent}% of a key's price until it is found"));
-            ReleasePlan { version_terms: terms, ..offer }
-        }
-    })
+    // What the mechanism binds.
+    let mut terms = offer.version_terms.clone();
+    if prepared.noise.first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]) {
+        terms = terms.showing("numbers", "the sums of the distances from both ends of the range".to_owned());
+    }
+    if let Some(FoundApart { percent, .. }) = prepared.finding.and_then(|finding| finding.apart) {
+        terms = terms.showing("finding keys", format!("{percent}% of a key's price until it is found"));
+    }
+    Ok(ReleasePlan { version_terms: terms, ..offer })
 }
 
 /// Refuses a mechanism with a delta of its own where a span of the promise holds a part of a window: what it costs to

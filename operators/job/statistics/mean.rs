@@ -11,7 +11,7 @@ use crate::dataflow::{KeyedAggregation, ProtectedUnit, RunError, Terms};
 use crate::invalid::Invalid;
 use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
-use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Mean, Mechanism, NoisyMeans};
+use crate::mechanisms::{BOTH_ENDS, ContributionBound, Cut, DecimalPoint, Keys, Mean, Mechanism, NoisyMeans};
 
 /// The mean of a field, each record's value clamped to a range.
 pub type MeanSpec = MeasuredSpec<MeasureSpec, MeanOfRecords>;
@@ -36,29 +36,33 @@ impl Mechanism<Mean<CellKey>> for ConfiguredNoise {
 impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
     const NUMBERS: u32 = 2;
 
-    fn cut(
-        measure: &MeasureSpec,
-        limits: ContributionBound,
-        keys: &Keys<CellKey>,
-        counting: u8,
-    ) -> Result<Cut, Invalid> {
-        Ok(Mean::new(range(measure)?, limits, keys.clone())?.cut(counting))
+    fn cut(measure: &MeasureSpec, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
+        Ok(Mean::new(range(measure)?, limits, keys.clone())?.cut(None))
     }
 
     fn prepare(measure: &MeasureSpec, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
         let mean = mean(measure, terms)?;
         let [of_sum, of_count] = mean.units().map(|units| units as f64);
-        let sensitivities = vec![
-            // In half units.
-            NumberSensitivity::new("sum", mean.sum_sensitivity(), terms.point, 2.0 * of_sum),
-            NumberSensitivity::new("records", mean.count_sensitivity(), DecimalPoint::WHOLE, of_count),
-        ];
-        Ok(match terms.running {
-            None => PreparedStatistic::noisy(&terms.noise.prepare(&mean)?, sensitivities),
-            Some(running) => {
-                PreparedStatistic::running(&terms.noise.prepare(&running.sums(mean)?)?, sensitivities)
-            }
-        })
+        let of_count = || {
+            vec![
+                // In half units.
+                NumberSensitivity::new("sum", mean.sum_sensitivity(), terms.point, 2.0 * of_sum),
+                NumberSensitivity::new("records", mean.count_sensitivity(), DecimalPoint::WHOLE, of_count),
+            ]
+        };
+        if let Some(running) = terms.running {
+            let sums = running.sums(mean.clone())?;
+            return Ok(PreparedStatistic::running(&terms.noise.prepare(&sums)?, of_count()));
+        }
+        let ready = terms.noise.prepare(&mean)?;
+        let has_ends = ready.noise().first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]);
+        // A record moves both distances together by the width in steps, which is the sum's in half units.
+        let ends = || {
+            let name = "above_low and below_high together";
+            vec![NumberSensitivity::new(name, mean.sum_sensitivity(), terms.point, 1.0)]
+        };
+        let sensitivities = if has_ends { ends() } else { of_count() };
+        Ok(PreparedStatistic::noisy(&ready, sensitivities))
     }
 
     fn describe(measure: &MeasureSpec, by: &str) -> String {

@@ -21,7 +21,7 @@ use crate::job::config::{ConfigNode, TableNode};
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::statistics::steps::StepSize;
 use crate::job::unfit::UnfitJob;
-use crate::mechanisms::{COUNTING, ContributionBound, Cut, Keys, Range};
+use crate::mechanisms::{ContributionBound, Cut, Keys, Range};
 
 /// A statistic of the measured fields of records.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,14 +73,8 @@ pub(crate) trait MeasuredFunction<M>: Sized {
     /// The number of noised numbers that it is made of.
     const NUMBERS: u32;
 
-    /// Returns the additional cost of a window of which a span of time holds a part, where counts have this percentage of
-    /// the price.
-    fn cut(
-        measure: &M,
-        limits: ContributionBound,
-        keys: &Keys<CellKey>,
-        counting: u8,
-    ) -> Result<Cut, Invalid>;
+    /// Returns the additional cost of a window of which a span of time holds a part.
+    fn cut(measure: &M, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid>;
 
     /// Prepares the mechanism.
     fn prepare(measure: &M, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid>;
@@ -168,7 +162,7 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
         if self.grouping().is_some_and(|grouping| grouping.rollup) {
             return Ok(Cut::two_steps(&limits));
         }
-        F::cut(&self.measure, limits, keys, COUNTING)
+        F::cut(&self.measure, limits, keys)
     }
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {

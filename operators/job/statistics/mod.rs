@@ -139,7 +139,7 @@ pub(crate) trait JobStatistic {
     fn describe(&self, unit: &str) -> String;
 
     /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth, from
-    /// the half-widths of the intervals of its numbers.
+    /// the half-widths of its numbers ([`PreparedStatistic::errors`]).
     fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
         // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
         10.0 * intervals.iter().copied().fold(0.0, f64::max)

@@ -43,6 +43,8 @@ pub(crate) struct PreparedStatistic {
     pub(crate) numbers: Vec<String>,
     /// The half-width of each number's interval; in people, if a rank is promised.
     pub(crate) intervals: Vec<f64>,
+    /// The half-widths from which the error of a cell follows, if they are not those intervals.
+    pub(crate) errors: Option<Vec<f64>>,
     /// The number of people with the largest values of a key that are kept, if no more are.
     pub(crate) largest: Option<usize>,
     /// A hash of every parameter that an answer depends on.
@@ -114,6 +116,7 @@ impl PreparedStatistic {
             noise: noise.to_vec(),
             numbers: Vec::new(),
             intervals: Vec::new(),
+            errors: None,
             largest: prepared.largest_needed(),
             parameters: prepared.parameters(),
             paid: prepared.paid(),
@@ -125,10 +128,22 @@ impl PreparedStatistic {
 
     /// Returns the figures of the only window: its keys are found in it, and it has no later ones.
     pub(crate) fn of_one_window(mut self) -> PreparedStatistic {
-        if let Some(KeyFinding { apart: Some((_, noise, intervals)), .. }) = &self.finding {
-            (self.noise, self.intervals) = (noise.clone(), intervals.clone());
+        if let Some(KeyFinding { apart: Some(found), .. }) = &self.finding {
+            (self.noise, self.intervals) = (found.noise.clone(), found.intervals.clone());
+            self.errors = found.errors.clone();
         }
         self
+    }
+
+    /// Returns the half-widths from which the error of a cell follows.
+    pub(crate) fn errors(&self) -> &[f64] {
+        self.errors.as_ref().unwrap_or(&self.intervals)
+    }
+
+    /// Returns the same of a key in the window in which it is found.
+    pub(crate) fn errors_of_found(&self) -> &[f64] {
+        let apart = self.finding.as_ref().and_then(|finding| finding.apart.as_ref());
+        apart.map_or(self.errors(), |found| found.errors.as_ref().unwrap_or(&found.intervals))
     }
 
     /// Returns the figures of numbers that are made of running totals, which have these sensitivities by themselves.
@@ -169,6 +184,7 @@ impl PreparedStatistic {
             threshold: prepared.threshold(),
             finding: prepared.finding(),
             intervals: prepared.reaches().to_vec(),
+            errors: prepared.errors().map(<[f64]>::to_vec),
             ..PreparedStatistic::of(prepared, prepared.noise())
         }
     }

@@ -87,12 +87,7 @@ impl Mechanism<Ratio<CellKey>> for ConfiguredNoise {
 impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
     const NUMBERS: u32 = 2;
 
-    fn cut(
-        measure: &RatioMeasure,
-        limits: ContributionBound,
-        keys: &Keys<CellKey>,
-        _: u8,
-    ) -> Result<Cut, Invalid> {
+    fn cut(measure: &RatioMeasure, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
         Ok(measure.ratio(limits, keys)?.cut())
     }
 

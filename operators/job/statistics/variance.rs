@@ -9,7 +9,9 @@ use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
-use crate::mechanisms::{ContributionBound, Cut, DecimalPoint, Keys, Mechanism, NoisyVariances, Variance};
+use crate::mechanisms::{
+    COUNTING, ContributionBound, Cut, DecimalPoint, Keys, Mechanism, NoisyVariances, Variance,
+};
 
 /// The variance of a field, each record's value clamped to a range.
 pub type VarianceSpec = MeasuredSpec<MeasureSpec, VarianceOfRecords>;
@@ -34,13 +36,8 @@ impl Mechanism<Variance<CellKey>> for ConfiguredNoise {
 impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
     const NUMBERS: u32 = 3;
 
-    fn cut(
-        measure: &MeasureSpec,
-        limits: ContributionBound,
-        keys: &Keys<CellKey>,
-        counting: u8,
-    ) -> Result<Cut, Invalid> {
-        Ok(Variance::new(range(measure)?, limits, keys.clone())?.cut(counting))
+    fn cut(measure: &MeasureSpec, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
+        Ok(Variance::new(range(measure)?, limits, keys.clone())?.cut(COUNTING))
     }
 
     fn prepare(measure: &MeasureSpec, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {

@@ -154,7 +154,7 @@ impl<'t> ReleaseSweep<'t> {
     fn noise(&self, release: ReleaseSpec) -> Option<SweptNoise> {
         let offer = plan_alone(self.job, release)?;
         let settled = offer.prepare(self.job).ok()?;
-        let reach = |number: usize| settled.intervals.get(number).copied();
+        let reach = |number: usize| settled.errors().get(number).copied();
         Some(SweptNoise {
             reach: reach(0)?,
             count: reach(1).unwrap_or(0.0),

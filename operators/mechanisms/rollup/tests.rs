@@ -382,7 +382,7 @@ fn means_variances_and_ratios_of_parents_are_over_all_records() {
     let one = 2 * 300u128.pow(2) + 600u128.pow(2);
     assert_eq!(ratio.sensitivity().l2_squared(), 2 * one);
     let two_steps = PrivacyCost::zcdp(0.1).unwrap();
-    for cut in [mean.cut(30), variance.cut(30), ratio.cut()] {
+    for cut in [mean.cut(None), variance.cut(30), ratio.cut()] {
         assert_eq!(cut.factor(&two_steps, true), (4 * 4096, 4096));
     }
 }

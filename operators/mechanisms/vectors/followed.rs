@@ -16,8 +16,8 @@ use crate::mechanisms::answer::{
 };
 use crate::mechanisms::bound::Range;
 use crate::mechanisms::keys::Key;
+use crate::mechanisms::means::quotient;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared, Sealed, parameters};
-use crate::mechanisms::noisy::quotient;
 use crate::mechanisms::shaped::within;
 use crate::mechanisms::statistic::{Cells, Statistic};
 use crate::noise::NoiseSource;

@@ -11,8 +11,9 @@ use crate::mechanisms::additive::{Additive, Family, Gaussian, Laplace, Unchecked
 use crate::mechanisms::answer::{Coordinate, DecimalPoint, Estimate, EstimatesPerKey, Noised};
 use crate::mechanisms::bound::{Range, Sensitivity};
 use crate::mechanisms::keys::Key;
+use crate::mechanisms::means::{divided, quotient};
 use crate::mechanisms::mechanism::Mechanism;
-use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, NumbersOf, divided, quotient, settled};
+use crate::mechanisms::noisy::{Noisy, NumberForm, Numbers, NumbersOf, settled};
 use crate::mechanisms::selection::{NoisedColumn, SelectedRow, Threshold};
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::{Cells, Statistic, Summary};

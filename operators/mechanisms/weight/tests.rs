@@ -173,7 +173,7 @@ fn a_part_of_a_person_is_a_replacement() {
         }
         assert_eq!(price(Total::sum(range(-1, 5), limits, keys()).unwrap()), Some(rho(400)));
         let mean = Mean::new(range(0, 5), limits, keys()).unwrap();
-        assert_eq!(mean.cut(30).price(&rho(100), is_gaussian).unwrap(), Some(rho(400)));
+        assert_eq!(mean.cut(None).price(&rho(100), is_gaussian).unwrap(), Some(rho(400)));
     }
 }
 
