@@ -18,6 +18,7 @@ mod parts;
 mod replay;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod warnings;
 
 pub use accounting::ComparedNoise;
@@ -36,8 +37,8 @@ pub use replay::ReplayMemory;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub(in crate::job) use page::statistic as described_statistic;
 use serde::Serialize;
+pub(in crate::job) use texts::statistic as described_statistic;
 
 use super::UnfinishedWindows;
 use super::config::{Accounting, Every, Job};
@@ -160,7 +161,7 @@ impl Job {
             asks,
             together: PlannedCost::of(&together, delta),
             left: PlannedCost::of(&left, delta),
-            restart: page::restart(self),
+            restart: texts::restart(self),
             replay: None,
             unfinished: None,
             warnings: Vec::new(),
@@ -230,7 +231,7 @@ fn planned(
     Planned {
         name: offer.name.as_str().to_owned(),
         version: offer.version,
-        statistic: page::statistic(job, release),
+        statistic: texts::statistic(job, release),
         windows: PlannedWindows {
             every: release.every.to_string(),
             over: release.sliding_length().map(|over| over.to_string()),
@@ -240,7 +241,7 @@ fn planned(
             leaves_out: PlannedWindows::leave_out(job, first, last),
             weekday: PlannedWindows::weekday(release.every),
         },
-        bound: page::bound(job, release),
+        bound: texts::bound(job, release),
         keys,
         moves: settled.sensitivities.iter().map(moves).chain(above_moves).collect(),
         // The cast saturates, so the result is at most 2^64 - 1.
