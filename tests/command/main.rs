@@ -16,6 +16,7 @@ mod jobs;
 mod kit;
 mod ledger;
 mod paths;
+mod plan;
 mod price;
 mod proofs;
 mod reference;
