@@ -162,24 +162,14 @@ impl PlannedAsk {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::*;
+    use std::sync::LazyLock;
 
-    const JOB: &str = r#"
-[job]
-name = "shop"
-version = 1
-from = 2026-01-01T00:00:00Z
-until = 2026-01-11T00:00:00Z
-[source]
-type = "csv"
-path = "log.csv"
-time = { field = "time", format = "rfc3339" }
-[privacy]
-person = { field = "who", missing = "drop" }
-promise = "lifetime"
-budget = { epsilon = 8, delta = 1e-5 }
-ledger = "shop.ledger"
-account = "shop"
+    use super::*;
+    use crate::job::test_jobs::csv_job;
+
+    static JOB: LazyLock<String> = LazyLock::new(|| csv_job("shop", 10, "epsilon = 8, delta = 1e-5", ASK));
+
+    const ASK: &str = r#"
 [[ask]]
 name = "study"
 every = "1 day"
@@ -198,9 +188,9 @@ cost = { epsilon = 1, delta = 1e-6 }
     // a person whose records are all in other windows has none.
     #[test]
     fn a_count_of_a_window_errs_by_the_bound() {
-        let planned = job(JOB).plan().unwrap().asks.remove(0);
+        let planned = job(&JOB).plan().unwrap().asks.remove(0);
         assert!(0.0 < planned.deviation && planned.deviation < planned.largest_error / 2.0, "{planned:?}");
-        let expected = job(JOB).expected_answers(1_000_000, 10_000).unwrap().remove(0);
+        let expected = job(&JOB).expected_answers(1_000_000, 10_000).unwrap().remove(0);
         // Ten records a day of each person, of which two count.
         let people = 10_000.0 * (1.0 - 0.9f64.powi(100));
         assert!(
@@ -209,7 +199,7 @@ cost = { epsilon = 1, delta = 1e-6 }
         );
         assert!((expected.error - planned.largest_error / expected.records).abs() < 1e-12, "{expected:?}");
         // A person with one record is in one day.
-        let expected = job(JOB).expected_answers(10_000, 10_000).unwrap().remove(0);
+        let expected = job(&JOB).expected_answers(10_000, 10_000).unwrap().remove(0);
         assert!(
             (expected.records - 1_000.0).abs() < 1e-6 && (expected.people - 1_000.0).abs() < 1e-6,
             "{expected:?}"
@@ -229,13 +219,13 @@ cost = { epsilon = 1, delta = 1e-6 }
             let warnings = job(text).plan().unwrap().warnings;
             warnings.into_iter().find(|warning| warning.starts_with("ask[1], study: a count needs "))
         };
-        assert_eq!(warned(JOB), None);
+        assert_eq!(warned(&JOB), None);
         let dear = JOB.replace("epsilon = 1, delta = 1e-6", "epsilon = 0.01, delta = 1e-9");
         let words = warned(&dear).unwrap();
         assert!(words.contains(" people or more; give it fewer answers"), "{words}");
-        let mut planned = job(JOB).plan().unwrap().asks.remove(0);
+        let mut planned = job(&JOB).plan().unwrap().asks.remove(0);
         for (rows, is_warned) in [(10_000, true), (10_000_000, false)] {
-            planned.expected = Some(job(JOB).expected_answers(rows, rows / 10).unwrap().remove(0));
+            planned.expected = Some(job(&JOB).expected_answers(rows, rows / 10).unwrap().remove(0));
             let words = planned.warning();
             assert_eq!(words.is_some(), is_warned, "{planned:?}");
             assert!(words.is_none_or(|words| words.contains("a window is expected to have ")));

@@ -5,29 +5,18 @@ mod memory;
 mod noise;
 mod warnings;
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::job::test_jobs::csv_job;
 
-pub(super) const GOOD: &str = r#"
-[job]
-name = "shop"
-version = 1
-from = "2026-01-01T00:00:00Z"
-until = "2026-04-11T00:00:00Z"
+/// A job of a hundred days with one release.
+pub(super) static GOOD: LazyLock<String> =
+    LazyLock::new(|| csv_job("shop", 100, "epsilon = 1.0, delta = 1e-6", VISITS));
 
-[source]
-type = "csv"
-path = "shop.csv"
-time = { field = "date", format = "rfc3339" }
-
-[privacy]
-person = { field = "who", missing = "drop" }
-promise = "lifetime"
-budget = { epsilon = 1.0, delta = 1e-6 }
-ledger = "shop.ledger"
-account = "shop"
-
+const VISITS: &str = r#"
 [[release]]
 name = "visits"
 every = "1 day"
@@ -39,7 +28,7 @@ share = 1
 
 #[test]
 fn the_line_of_a_plan_has_the_names_that_are_documented() {
-    let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
+    let plan = Job::parse("a.toml", &GOOD).unwrap().plan().unwrap();
     let line: serde_json::Value = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
     let names =
         |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
@@ -102,7 +91,7 @@ proptest! {
         let per_key = if statistic.contains("people") { 1 } else { per_key };
         let per_key = if is_extreme { String::new() } else { format!(", per_key = {per_key}") };
         let text = GOOD
-            .replace("until = \"2026-04-11T00:00:00Z\"", until)
+            .replace("until = 2026-04-11T00:00:00Z", until)
             .replace("lifetime", promise)
             .replace("epsilon = 1.0, delta = 1e-6", budget)
             .replace("every = \"1 day\"\n", &format!("every = \"{every}\"\n{over}"))

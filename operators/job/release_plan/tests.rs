@@ -1,30 +1,18 @@
 #![allow(clippy::unwrap_used)]
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::accounting::Promise;
+use crate::job::test_jobs::csv_job;
 use crate::mechanisms::Label;
 
-const GOOD: &str = r#"
-[job]
-name = "shop"
-version = 1
-from = "2026-01-01T00:00:00Z"
-until = "2026-02-01T00:00:00Z"
+static GOOD: LazyLock<String> =
+    LazyLock::new(|| csv_job("shop", 31, "epsilon = 1.0, delta = 1e-6", RELEASES));
 
-[source]
-type = "csv"
-path = "shop.csv"
-time = { field = "date", format = "rfc3339" }
-
-[privacy]
-person = { field = "who", missing = "drop" }
-promise = "lifetime"
-budget = { epsilon = 1.0, delta = 1e-6 }
-ledger = "shop.ledger"
-account = "shop"
-
+const RELEASES: &str = r#"
 [[release]]
 name = "visits"
 every = "1 day"
@@ -88,7 +76,7 @@ fn the_configs_are_offered_within_their_budgets() {
 // By hand: 31 days; 0.4 of the cap divided among them, rounded down, and the same of the delta.
 #[test]
 fn a_share_is_divided_by_the_windows_of_a_lifetime() {
-    let job = job(GOOD);
+    let job = job(&GOOD);
     let offers = offered(&job).unwrap();
     assert_eq!((offers[0].together.windows(), offers[1].together.windows()), (31, 1));
     let (rho, delta) = offers[0].cost.rho_and_delta().unwrap();
@@ -160,7 +148,7 @@ fn what_is_proposed_for_a_cost_fits() {
 #[test]
 fn a_lifetime_without_end_runs_until_it_is_spent() {
     let text = GOOD
-        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("until = 2026-02-01T00:00:00Z\n", "")
         .replace("share = 0.4", "cost = { rho = 0.001, delta = 1e-9 }");
     assert!(offered(&job(&text)).is_ok());
 }
@@ -168,7 +156,7 @@ fn a_lifetime_without_end_runs_until_it_is_spent() {
 #[test]
 fn what_is_missing_or_unfit_is_named_by_its_field() {
     let untimed = GOOD
-        .replace("from = \"2026-01-01T00:00:00Z\"\nuntil = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("from = 2026-01-01T00:00:00Z\nuntil = 2026-02-01T00:00:00Z\n", "")
         .replace("share = 0.4", "cost = { rho = 0.001, delta = 1e-9 }");
     assert!(refused(&untimed).starts_with("job.from: found nothing; give "), "{}", refused(&untimed));
     let only_all = untimed.replace("every = \"1 day\"", "every = \"all\"");

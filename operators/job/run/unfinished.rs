@@ -183,24 +183,14 @@ impl Display for UnfinishedWindows {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::LazyLock;
 
-    const JOB: &str = r#"
-[job]
-name = "visits"
-version = 1
-from = 2026-01-01T00:00:00Z
-until = 2026-01-03T00:00:00Z
-[source]
-type = "csv"
-path = "visits.csv"
-time = { field = "time", format = "unix" }
-[privacy]
-person = { field = "who", missing = "drop" }
-promise = "lifetime"
-budget = { epsilon = 1 }
-ledger = "visits.ledger"
-account = "visits"
+    use super::*;
+    use crate::job::test_jobs::csv_job;
+
+    static JOB: LazyLock<String> = LazyLock::new(|| csv_job("visits", 2, "epsilon = 1", RELEASES));
+
+    const RELEASES: &str = r#"
 [[release]]
 name = "hours"
 every = "1 hour"
@@ -239,13 +229,13 @@ share = 0.5
     // Refutes a window that is over and counts, one that is not and does not, and an end by which some are not over.
     #[test]
     fn a_window_is_over_at_its_end_and_its_lateness() {
-        assert_eq!(numbers(JOB, "2026-01-03T00:00:00Z"), None);
+        assert_eq!(numbers(&JOB, "2026-01-03T00:00:00Z"), None);
         let last = some(2, "hours", "03T00", Some("02T23"));
-        assert_eq!(numbers(JOB, "2026-01-02T23:59:59.999999Z"), last);
-        assert_eq!(numbers(JOB, "2026-01-02T00:00:00Z"), some(25, "hours", "02T01", Some("02T00")));
+        assert_eq!(numbers(&JOB, "2026-01-02T23:59:59.999999Z"), last);
+        assert_eq!(numbers(&JOB, "2026-01-02T00:00:00Z"), some(25, "hours", "02T01", Some("02T00")));
         // No day is over: with an earlier end the release of days would have no window.
-        assert_eq!(numbers(JOB, "2026-01-01T23:30:00Z"), some(27, "hours", "02T00", None));
-        assert_eq!(numbers(JOB, "2025-01-01T00:00:00Z"), some(50, "hours", "01T01", None));
+        assert_eq!(numbers(&JOB, "2026-01-01T23:30:00Z"), some(27, "hours", "02T00", None));
+        assert_eq!(numbers(&JOB, "2025-01-01T00:00:00Z"), some(50, "hours", "01T01", None));
         let late = JOB.replace("[privacy]", "late = \"90 minutes\"\n[privacy]");
         assert_eq!(numbers(&late, "2026-01-03T01:30:00Z"), None);
         assert_eq!(numbers(&late, "2026-01-03T01:29:59Z"), last);
@@ -265,7 +255,7 @@ share = 0.5
         assert_eq!(numbers(&endless, "2026-01-02T12:30:00Z"), None);
         let made_up = JOB
             .replace(
-                "type = \"csv\"\npath = \"visits.csv\"\ntime = { field = \"time\", format = \"unix\" }",
+                "type = \"csv\"\npath = \"log.csv\"\ntime = { field = \"time\", format = \"rfc3339\" }",
                 "type = \"synthetic\"\npeople = 5\nrows = 9\nkeys = 2",
             )
             .replace("field = \"who\"", "field = \"user\"");
@@ -277,7 +267,7 @@ share = 0.5
     fn the_message_says_what_can_be_done() {
         let refusal = |text: &str, now: &str| found(text, now).unwrap().refusal().to_string();
         assert_eq!(
-            refusal(JOB, "2026-01-02T00:10:00.5Z"),
+            refusal(&JOB, "2026-01-02T00:10:00.5Z"),
             "job.until: 25 windows are not over at 2026-01-02T00:10:00Z, by the clock of this machine: the first, of hours, is \
              from 2026-01-02T00:00:00Z to 2026-01-02T01:00:00Z. A replay releases each of them for good, and records that come \
              later count in none; give until = \"2026-01-02T00:00:00Z\", before which all are over, once their records are there, let `discreet run` release \

@@ -39,7 +39,7 @@ fn totals_are_planned_as_paid_once() {
     // Totals of the last windows, without an end: a share of a lifetime, and no release that stops.
     let week = "sum = { of = \"price\", range = [-20, 50] }\nover = \"7 days\"\nrunning";
     let (plan, running, page) =
-        planned(&[("people = {}\nrunning", week), ("until = \"2026-04-11T00:00:00Z\"\n", "")]);
+        planned(&[("people = {}\nrunning", week), ("until = 2026-04-11T00:00:00Z\n", "")]);
     assert_eq!((running.total.as_str(), running.horizon, running.strategy), ("last 7", None, "square-root"));
     assert_eq!(plan.warnings, [""; 0]);
     assert!((running.fresh / (50.0 * 7f64.sqrt() * unit) - 1.0).abs() < 1e-3, "{running:?}");

@@ -50,11 +50,11 @@ fn a_replay_holds_what_its_windows_and_people_take() {
         Job::parse("a.toml", text).unwrap().replay_memory(rows, people).unwrap().bytes
     };
     let windows = 100 * 1_500;
-    assert_eq!(held(GOOD, 1_000_000, 1_000_000), 1_000_000 * 48 + windows);
-    assert_eq!(held(GOOD, 1_000_000, 5_000), 100 * 5_000 * 48 + windows, "people come again in each window");
+    assert_eq!(held(&GOOD, 1_000_000, 1_000_000), 1_000_000 * 48 + windows);
+    assert_eq!(held(&GOOD, 1_000_000, 5_000), 100 * 5_000 * 48 + windows, "people come again in each window");
     let few = crate::dataflow::bounding::LITTLE as u64;
     let record = size_of::<crate::job::sources::SourceRecord<crate::job::sources::Id, ()>>() as u64;
-    assert_eq!(held(GOOD, 100 * few, 1), 100 * few * record + windows, "few records are kept as they come");
+    assert_eq!(held(&GOOD, 100 * few, 1), 100 * few * record + windows, "few records are kept as they come");
     let sorted = GOOD.replace("[privacy]", "order = \"sorted\"\n[privacy]");
     assert_eq!(held(&sorted, 1_000_000, 1_000_000), 10_000 * 48, "one window is open");
     let running = GOOD.replace("people = {}", "people = {}\nrunning = true");

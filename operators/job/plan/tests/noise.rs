@@ -60,7 +60,7 @@ fn a_plan_states_with_how_many_people_a_key_is_found() {
         let offers = job.release_plans(job.horizon()).unwrap();
         offers[0].version_terms.names().any(|name| name == "finding keys")
     };
-    assert!(shows(&count) && !shows(&count.replace("per_key = 3", "per_key = 1")) && !shows(GOOD));
+    assert!(shows(&count) && !shows(&count.replace("per_key = 3", "per_key = 1")) && !shows(&GOOD));
     let one = plan(&count.replace("every = \"1 day\"", "every = \"all\"")).unwrap();
     assert_eq!(one.releases[0].noise[0].found, None);
     let rho = one.releases[0].cost.rho.unwrap() / 2.0;
@@ -73,7 +73,7 @@ fn a_plan_states_with_how_many_people_a_key_is_found() {
 // By hand: sigma 1 / sqrt(2 rho), 1.645 sigma rounded up to whole people, ten times that.
 #[test]
 fn a_cell_needs_ten_times_its_interval() {
-    let plan = Job::parse("a.toml", GOOD).unwrap().plan().unwrap();
+    let plan = Job::parse("a.toml", &GOOD).unwrap().plan().unwrap();
     let release = &plan.releases[0];
     let sigma = (2.0 * release.cost.rho.unwrap()).sqrt().recip();
     assert!((release.noise[0].scale / sigma - 1.0).abs() < 1e-6);

@@ -66,7 +66,7 @@ fn what_will_not_work_is_said() {
         (&[("epsilon = 1.0, delta = 1e-6", "rho = 3")], "this rho is an epsilon above 10"),
         (&[("share = 1", "share = 0.7")], "30% of it is given to no release"),
         (
-            &[("until = \"2026-04-11T00:00:00Z\"\n", ""), ("share = 1", "cost = { rho = 0.001 }")],
+            &[("until = 2026-04-11T00:00:00Z\n", ""), ("share = 1", "cost = { rho = 0.001 }")],
             "at most 28 fit the budget",
         ),
     ] {
@@ -87,7 +87,7 @@ fn what_will_not_work_is_said() {
 // ends, or of a log that is whole.
 #[test]
 fn a_window_without_an_end_is_warned_of() {
-    let endless = GOOD.replace("until = \"2026-04-11T00:00:00Z\"\n", "").replace("1 day\"\n", "all\"\n");
+    let endless = GOOD.replace("until = 2026-04-11T00:00:00Z\n", "").replace("1 day\"\n", "all\"\n");
     let twice = format!("{endless}[[release]]\n{}", endless.split_once("[[release]]\n").unwrap().1)
         .replacen("share = 1", "share = 0.5", 2)
         .replacen("share = 1", "share = 0.5", 1)
@@ -108,9 +108,9 @@ fn a_window_without_an_end_is_warned_of() {
     let found = warnings(&twice);
     assert!(found.len() == 1 && found[0].contains("releases others and visits have one window"), "{found:?}");
     let days =
-        GOOD.replace("until = \"2026-04-11T00:00:00Z\"\n", "").replace("share = 1", "cost = { rho = 0.001 }");
+        GOOD.replace("until = 2026-04-11T00:00:00Z\n", "").replace("share = 1", "cost = { rho = 0.001 }");
     assert_eq!(
-        [warnings(GOOD), warnings(&GOOD.replace("1 day\"\n", "all\"\n")), warnings(&days)],
+        [warnings(&GOOD), warnings(&GOOD.replace("1 day\"\n", "all\"\n")), warnings(&days)],
         [[""; 0]; 3]
     );
 }

@@ -1,22 +1,12 @@
+use std::sync::LazyLock;
+
 use super::*;
 use crate::job::Job;
+use crate::job::test_jobs::csv_job;
 
-const JOB: &str = r#"
-[job]
-name = "shop"
-version = 1
-from = 2026-01-01T00:00:00Z
-until = 2026-01-03T00:00:00Z
-[source]
-type = "csv"
-path = "log.csv"
-time = { field = "time", format = "rfc3339" }
-[privacy]
-person = { field = "who", missing = "drop" }
-promise = "lifetime"
-budget = { epsilon = 20, delta = 1e-5 }
-ledger = "shop.ledger"
-account = "shop"
+static JOB: LazyLock<String> = LazyLock::new(|| csv_job("shop", 2, "epsilon = 20, delta = 1e-5", ASK));
+
+const ASK: &str = r#"
 [watch]
 listen = "127.0.0.1:0"
 [[ask]]
@@ -30,7 +20,7 @@ cost = { epsilon = 2, delta = 1e-6 }
 "#;
 
 fn begun() -> QuestionService {
-    let job = Job::parse("job.toml", JOB).unwrap();
+    let job = Job::parse("job.toml", &JOB).unwrap();
     let service = QuestionService::new();
     service.begin(&job.ask_plans(job.horizon()).unwrap());
     service
@@ -44,7 +34,7 @@ fn ask(service: &QuestionService, analyst: &str, line: &str) -> AskOutcome {
 const COUNT: &str = r#"{"id":"q","ask":"count where age > 3"}"#;
 
 fn key(analyst: &str) -> (usize, Digest) {
-    let job = Job::parse("job.toml", JOB).unwrap();
+    let job = Job::parse("job.toml", &JOB).unwrap();
     let schema = job.asks[0].schema().unwrap();
     (0, schema.question(analyst, "q", 0).count("all").unwrap().part())
 }

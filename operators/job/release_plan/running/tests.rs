@@ -4,27 +4,13 @@ use super::*;
 use crate::accounting::BudgetUnits;
 use crate::job::Job;
 use crate::job::release_plan::ReleasePlan;
+use crate::job::test_jobs::csv_job;
 use crate::ledger::Charge;
 
 /// A job with a month of days that are released by themselves, and the given running totals.
 fn text(running: &str) -> String {
-    format!(
+    let releases = format!(
         r#"
-[job]
-name = "shop"
-version = 1
-from = "2026-01-01T00:00:00Z"
-until = "2026-02-01T00:00:00Z"
-[source]
-type = "csv"
-path = "shop.csv"
-time = {{ field = "date", format = "rfc3339" }}
-[privacy]
-person = {{ field = "who", missing = "drop" }}
-promise = "lifetime"
-budget = {{ epsilon = 1.0, delta = 1e-6 }}
-ledger = "shop.ledger"
-account = "shop"
 [[release]]
 name = "visits"
 every = "1 day"
@@ -37,7 +23,8 @@ running = true
 noise = "gaussian"
 {running}
 "#
-    )
+    );
+    csv_job("shop", 31, "epsilon = 1.0, delta = 1e-6", &releases)
 }
 
 const SO_FAR: &str = "every = \"1 day\"\npeople = {}\nshare = 0.4";
@@ -94,7 +81,7 @@ fn windows_that_are_added_up_lie_side_by_side() {
     assert_eq!(offers[1].schedule.count(), 31);
     // No last window is needed.
     let endless = text(week)
-        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("until = 2026-02-01T00:00:00Z\n", "")
         .replace("share = 0.6", "cost = { rho = 1e-4 }");
     assert!(!offered(&endless).unwrap()[1].schedule.is_bounded());
 }
@@ -119,7 +106,7 @@ fn what_no_total_can_be_is_named_by_its_field() {
     assert!(offered(&root(far("1h", "2026-06-01"))).is_ok());
     assert!(offered(&far("1h", "2027-01-01")).is_ok());
     let endless = text(SO_FAR)
-        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("until = 2026-02-01T00:00:00Z\n", "")
         .replace("share = 0.6", "cost = { rho = 1e-4 }");
     let printed = refused(&endless);
     assert!(
@@ -180,7 +167,7 @@ fn people_over_the_last_windows_have_a_span_of_their_own() {
     let over = scale(&text(people)) / scale(&text(SO_FAR));
     assert!((over / 8f64.sqrt() - 1.0).abs() < 1e-3, "{over}");
     let endless = text(people)
-        .replace("until = \"2026-02-01T00:00:00Z\"\n", "")
+        .replace("until = 2026-02-01T00:00:00Z\n", "")
         .replace("share = 0.6", "cost = { rho = 1e-9 }");
     let refused = refused(&endless);
     assert!(refused.starts_with("job.until: found nothing; give the time of the last window"), "{refused}");
