@@ -38,7 +38,7 @@ use crate::noise::NoiseSource;
 /// The names of both sums in a released line.
 pub(crate) const BOTH_ENDS: [&str; 2] = ["above_low", "below_high"];
 
-/// The number of chords of a quantile. With 64 they are at most a 1,000th above it.
+/// The number of chords of a quantile. With 64 they are at most a 500th above it.
 const POINTS: usize = 64;
 
 /// Both sums of distances, each with the noise of one number at the whole price.

@@ -264,8 +264,11 @@ fn planned(
 
 fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
     let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
+    let names = |noise: &[Noised]| noise.iter().map(Noised::number).collect::<Vec<_>>();
+    // The numbers of a key may be others once it is public.
+    let alike = apart.filter(|found| names(&found.noise) == names(&settled.noise));
     let found = |at: usize| {
-        let of_found = apart?;
+        let of_found = alike?;
         Some(FoundNoise { scale: of_found.noise.get(at)?.scale(), interval: *of_found.intervals.get(at)? })
     };
     let noise = |(at, (noised, interval)): (usize, (&Noised, &f64))| PlannedNoise {
@@ -279,13 +282,19 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
         typical: noised.typical(),
     };
     let own = settled.noise.iter().zip(&settled.intervals).enumerate().map(noise);
+    let others = apart.filter(|_| alike.is_none());
+    let others = others.into_iter().flat_map(|found| found.noise.iter().zip(&found.intervals));
+    let others = others.enumerate().map(noise).map(|noise| PlannedNoise {
+        number: format!("{}, in the window that finds a key", noise.number).into(),
+        ..noise
+    });
     let above = settled.above.iter().flat_map(|above| above.noise.iter().zip(&above.intervals));
     let above = above.enumerate().map(noise).map(|noise| PlannedNoise {
         number: of_parents(&noise.number),
         found: None,
         ..noise
     });
-    own.chain(above).collect()
+    own.chain(others).chain(above).collect()
 }
 
 /// Returns the name of a number of the level above.

@@ -11,7 +11,9 @@ use crate::dataflow::{KeyedAggregation, ProtectedUnit, RunError, Terms};
 use crate::invalid::Invalid;
 use crate::job::plan::short;
 use crate::job::sources::{PersonIdentity, SourceRecord};
-use crate::mechanisms::{BOTH_ENDS, ContributionBound, Cut, DecimalPoint, Keys, Mean, Mechanism, NoisyMeans};
+use crate::mechanisms::{
+    BOTH_ENDS, ContributionBound, Cut, DecimalPoint, Keys, Mean, Mechanism, Noised, NoisyMeans,
+};
 
 /// The mean of a field, each record's value clamped to a range.
 pub type MeanSpec = MeasuredSpec<MeasureSpec, MeanOfRecords>;
@@ -55,13 +57,17 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
             return Ok(PreparedStatistic::running(&terms.noise.prepare(&sums)?, of_count()));
         }
         let ready = terms.noise.prepare(&mean)?;
-        let has_ends = ready.noise().first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]);
-        // A record moves both distances together by the width in steps, which is the sum's in half units.
-        let ends = || {
+        let has_ends = |noise: &[Noised]| noise.first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]);
+        let mut sensitivities = Vec::new();
+        if has_ends(ready.noise()) {
+            // A record moves both distances together by the width in steps, which is the sum's in half units.
             let name = "above_low and below_high together";
-            vec![NumberSensitivity::new(name, mean.sum_sensitivity(), terms.point, 1.0)]
-        };
-        let sensitivities = if has_ends { ends() } else { of_count() };
+            sensitivities.push(NumberSensitivity::new(name, mean.sum_sensitivity(), terms.point, 1.0));
+        }
+        // A key may be found by a count.
+        if !has_ends(ready.noise_of_found().unwrap_or(ready.noise())) {
+            sensitivities.extend(of_count());
+        }
         Ok(PreparedStatistic::noisy(&ready, sensitivities))
     }
 

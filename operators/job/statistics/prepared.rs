@@ -131,6 +131,11 @@ impl PreparedStatistic {
         if let Some(KeyFinding { apart: Some(found), .. }) = &self.finding {
             (self.noise, self.intervals) = (found.noise.clone(), found.intervals.clone());
             self.errors = found.errors.clone();
+            let is_released =
+                |of: &NumberSensitivity| found.noise.iter().any(|noised| noised.number() == of.number);
+            if self.sensitivities.iter().any(is_released) {
+                self.sensitivities.retain(is_released);
+            }
         }
         self
     }

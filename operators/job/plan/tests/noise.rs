@@ -19,6 +19,39 @@ fn rank_error(noise: &PlannedNoise) -> u64 {
     }
 }
 
+// Refutes a mean of distances whose plan names the numbers of another window, or moves of both as if each had its own.
+#[test]
+fn a_plan_of_a_mean_names_the_numbers_of_each_window() {
+    let planned = |every: &str, per_key: u32| {
+        let mean = "mean = { of = \"x\", range = [0, 9], by = \"page\", keys = \"discover\" }";
+        let text = GOOD.replace(
+            "people = {}\nbound = {}",
+            &format!("{mean}\nbound = {{ keys = 1, per_key = {per_key} }}"),
+        );
+        let text =
+            text.replace("gaussian", "laplace").replace("every = \"1 day\"", &format!("every = \"{every}\""));
+        let mut plan =
+            Job::parse("a.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}")).plan().unwrap();
+        let release = plan.releases.remove(0);
+        let moves: Vec<String> = release.moves.iter().map(|moves| moves.number.to_string()).collect();
+        let noise: Vec<String> = release.noise.iter().map(|noise| noise.number.to_string()).collect();
+        (moves.join("; "), noise.join("; "), release.noise[0].found.is_some())
+    };
+    let both = "above_low and below_high together";
+    let of = |moves: &str, noise: &str, found: bool| (moves.to_owned(), noise.to_owned(), found);
+    assert_eq!(
+        planned("1 day", 1),
+        of(
+            &format!("{both}; sum; records"),
+            "above_low; below_high; sum, in the window that finds a key; records, in the window that finds a key",
+            false
+        )
+    );
+    assert_eq!(planned("all", 1), of("sum; records", "sum; records", false));
+    assert_eq!(planned("1 day", 5), of(both, "above_low; below_high", true));
+    assert_eq!(planned("all", 5), of(both, "above_low; below_high", false));
+}
+
 // Refutes a page or a JSON that states other people than those of the exact law, and noise of a first window that is not
 // drawn; of one window alone there is no other.
 #[test]
