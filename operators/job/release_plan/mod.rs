@@ -98,8 +98,13 @@ impl ReleasePlan {
 
     /// Prepares the statistic and its mechanism from the same parts as the dataflow does.
     pub(crate) fn prepare(&self, job: &Job) -> Result<PreparedStatistic, Invalid> {
-        let prepared = self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)?;
+        let prepared = self.prepare_all_windows(job)?;
         Ok(if self.schedule.count() == 1 { prepared.of_one_window() } else { prepared })
+    }
+
+    /// Prepares the same with the figures of later windows, whether there are any or not: what a mechanism binds.
+    fn prepare_all_windows(&self, job: &Job) -> Result<PreparedStatistic, Invalid> {
+        self.statistic.as_statistic().prepare(&self.statistic_terms(job)?)
     }
 }
 
@@ -251,7 +256,7 @@ fn release_plan(
     };
     let offer = ReleasePlan { version_terms: terms::stated(job, release, &offer), ..offer };
     // Every refusal of a mechanism happens here, before there is a plan.
-    let prepared = offer.prepare(job).map_err(|invalid| {
+    let prepared = offer.prepare_all_windows(job).map_err(|invalid| {
         let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
         let refused = invalid.field();
         let parameter = running::field(release, refused).unwrap_or(refused);

@@ -33,8 +33,7 @@ fn a_plan_of_a_mean_names_the_numbers_of_each_window() {
         let job = Job::parse("a.toml", &text).unwrap_or_else(|mistakes| panic!("{mistakes}"));
         // A refusal of the former noise under this version names it.
         let offers = job.release_plans(job.horizon()).unwrap();
-        let names_numbers = offers[0].version_terms.names().any(|name| name == "numbers");
-        assert_eq!(names_numbers, (every, per_key) != ("all", 1));
+        assert!(offers[0].version_terms.names().any(|name| name == "numbers"));
         let release = job.plan().unwrap().releases.remove(0);
         let moves: Vec<String> = release.moves.iter().map(|moves| moves.number.to_string()).collect();
         let noise: Vec<String> = release.noise.iter().map(|noise| noise.number.to_string()).collect();
