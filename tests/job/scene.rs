@@ -16,8 +16,10 @@ use crate::kit::Directory;
 /// The time limit of any action of a process, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
-/// The built command.
-const COMMAND: &str = env!("CARGO_BIN_EXE_discreet");
+/// The command of the scenes.
+fn command() -> PathBuf {
+    crate::kit::command(env!("CARGO_BIN_EXE_discreet"))
+}
 
 /// A directory that is removed when this is dropped.
 pub(crate) struct Scene(Directory);
@@ -60,14 +62,14 @@ impl Scene {
         arguments: &[&str],
         input: Stdio,
     ) -> Life {
-        let mut command = Command::new(COMMAND);
+        let mut command = Command::new(command());
         command.env_remove("DISCREET_LOG");
         self.spawn(command.envs(environment.iter().map(|(name, value)| (name, value))), arguments, input)
     }
 
     /// Starts a process that another program runs, in its own place.
     pub(crate) fn start_through(&self, program: &str, options: &[&str], arguments: &[&str]) -> Life {
-        self.spawn(Command::new(program).args(options).arg(COMMAND), arguments, Stdio::null())
+        self.spawn(Command::new(program).args(options).arg(command()), arguments, Stdio::null())
     }
 
     fn spawn(&self, command: &mut Command, arguments: &[&str], input: Stdio) -> Life {

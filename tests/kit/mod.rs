@@ -25,6 +25,13 @@ pub(crate) fn full() -> bool {
     std::env::var_os("DISCREET_FULL").is_some()
 }
 
+/// The command that tests run: the one in `DISCREET_COMMAND`, such as one with optimizations, or the one that is built beside
+/// them.
+pub(crate) fn command(built: &str) -> PathBuf {
+    std::env::var_os("DISCREET_COMMAND")
+        .map_or_else(|| built.into(), |command| fs::canonicalize(command).unwrap())
+}
+
 /// The size of a test: `small` in an ordinary run, `whole` in a full one.
 pub(crate) fn size(small: usize, whole: usize) -> usize {
     if full() { whole } else { small }

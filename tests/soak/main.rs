@@ -4,7 +4,7 @@
 //! cargo test --test soak -- --nocapture                                # three minutes
 //! DISCREET_SOAK=3600 cargo test --test soak -- --nocapture             # so many seconds
 //! DISCREET_SOAK_ROTATION=copytruncate cargo test --test soak -- --nocapture
-//! DISCREET_SOAK_COMMAND=target/release/discreet cargo test --test soak -- --nocapture
+//! DISCREET_COMMAND=target/release/discreet cargo test --test soak -- --nocapture
 //! DISCREET_SOAK_RATE=5000 cargo test --test soak -- --nocapture        # lines a second
 //! DISCREET_SOAK_FAULTS=none cargo test --test soak -- --nocapture      # rotations alone
 //! ```
@@ -78,10 +78,7 @@ impl Settings {
             full: (seconds / 2).clamp(25, 900),
             outage: (seconds / 3).clamp(20, 700),
             clock: (2 * seconds / 3).clamp(30, 1_200),
-            command: std::env::var_os("DISCREET_SOAK_COMMAND").map_or_else(
-                || env!("CARGO_BIN_EXE_discreet").into(),
-                |command| fs::canonicalize(command).unwrap(),
-            ),
+            command: kit::command(env!("CARGO_BIN_EXE_discreet")),
         }
     }
 
