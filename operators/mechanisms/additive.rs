@@ -347,7 +347,7 @@ macro_rules! adds_noise {
             }
         }
 
-        /// Two draws for each key, the sums' and the counts'.
+        /// Two draws for each key: of the sum and the count, or of both sums of distances from the ends of the range.
         impl<K: Key> Mechanism<Mean<K>> for $law {
             type Prepared = NoisyMeans<K>;
 

@@ -403,8 +403,8 @@ impl<K, T> Answer<K, T> {
         &self.cells
     }
 
-    /// The noise of each number that an estimate is made of: one for a total; the sum's, then the count's,
-    /// for a mean. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
+    /// The noise of each number that an estimate is made of: one for a total; for a mean the sum's, then the count's, or those
+    /// of both sums of distances from the ends of its range. Of quantiles, each estimate of a key has its own; of a vector, each coordinate's sum, and
     /// then the count's. Where the [parents](Key::parent) of keys are released too, their noises follow. A key
     /// that was found in this window may have [another](Answer::noise_of_found).
     pub fn noise(&self) -> &[Noised] {

@@ -223,7 +223,8 @@ pub(super) fn settled<K: Key, N: Numbers>(
 }
 
 impl<K: Key, N> Noisy<K, N> {
-    /// The noise of each number: a total's, or a mean's sum, in whole units, and then its count.
+    /// The noise of each number: a total's, or both of a mean's, a sum and a count or the sums of the distances from both ends
+    /// of its range.
     pub fn noise(&self) -> &[Noised] {
         &self.format.noise[..self.numbers()]
     }

@@ -38,8 +38,8 @@ pub struct ReleasedCell<K, V> {
     pub insufficient: bool,
     /// The spans of windows that a running total leaves out.
     pub gaps: Arc<[Interval]>,
-    /// The noise of each number: one of a total; the sum's, then the count's of a mean; each coordinate's sum, and then the
-    /// count's of a vector; one of each quantile.
+    /// The noise of each number: one of a total; the sum's, then the count's of a mean, or those of both sums of distances from
+    /// the ends of its range; each coordinate's sum, and then the count's of a vector; one of each quantile.
     pub noise: Arc<[ReleasedNoise]>,
 }
 

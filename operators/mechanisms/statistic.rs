@@ -292,9 +292,9 @@ impl<K: Key> Statistic for Total<K> {
 
 /// The mean of all values of a key, each clipped to a range.
 ///
-/// It is released as a sum over a count. Values are taken from the middle of the range, which is public: in
-/// half units, `2 value - (low + high)`, so that they stay whole. A person then moves the sum of a key by
-/// half the width of the range a record, and not by its farther end.
+/// It is released as a sum over a count, or, with Laplace noise, by the sums of the distances of its values from both ends of
+/// the range. Values are taken from the middle of the range, which is public: in half units, `2 value - (low + high)`, so that
+/// they stay whole. A person then moves the sum of a key by half the width of the range a record, and not by its farther end.
 #[derive(Clone, Debug)]
 pub struct Mean<K> {
     range: Range,
