@@ -54,6 +54,9 @@ type VersionFields = BTreeMap<String, String>;
 /// The length above which a value is stored as its hash: a list of keys may have a hundred thousand.
 const LONGEST: usize = 200;
 
+/// The value of a field that is not stated, in a refusal.
+const NOTHING: &str = "nothing";
+
 impl VersionTerms {
     /// Creates terms that bind nothing yet.
     pub(crate) fn new() -> VersionTerms {
@@ -110,8 +113,8 @@ impl VersionTerms {
         self
     }
 
-    /// Explains a change of a field from this former value, for a refusal: its cause, and the remedy, which is the only one
-    /// if it is `alone`. Nothing of it is bound or recorded.
+    /// Explains a change of a field from this former value, `nothing` where it had none, for a refusal: its cause, and the
+    /// remedy, which is the only one if it is `alone`. Nothing of it is bound or recorded.
     #[must_use]
     #[cfg(feature = "cli")]
     pub(crate) fn explaining(
@@ -127,7 +130,8 @@ impl VersionTerms {
 
     /// Returns the explanation of a change, if there is one.
     fn cause(&self, change: &FieldChange<'_>) -> Option<&FieldCause> {
-        self.causes.iter().find(|cause| cause.field == change.name && Some(&cause.was[..]) == change.was)
+        let was = change.was.unwrap_or(NOTHING);
+        self.causes.iter().find(|cause| cause.field == change.name && cause.was == was)
     }
 
     /// Binds other terms too, and shows their fields.
@@ -182,7 +186,7 @@ impl VersionTerms {
     ) -> Result<LedgerError, LedgerError> {
         // Field names that a log contains may be any text.
         let plain = |value: &str| value.replace(char::is_control, " ");
-        let value = |value: Option<&str>| value.map_or("nothing".to_owned(), plain);
+        let value = |value: Option<&str>| value.map_or(NOTHING.to_owned(), plain);
         let in_words = |change: &FieldChange<'_>| {
             let cause = self.cause(change).map_or(String::new(), |known| format!(", {}", known.cause));
             format!("{} (was {}, is {}{cause})", change.name, value(change.was), value(change.is))

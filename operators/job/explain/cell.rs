@@ -1,6 +1,7 @@
 //! The sentences of one released number: its name, its value, its interval and its noise.
 
 use crate::job::config::{KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, VectorBound};
+use crate::mechanisms::BOTH_ENDS;
 use crate::mechanisms::release_line::{
     CellLine, CellNoise, LineCovariance, LineKey, RankInterval, ShownNumbers, silent_among, spans_nearly,
 };
@@ -386,7 +387,13 @@ impl<'c> CellSentences<'c, '_> {
             text += &format!(", on a public grid of step {grid}");
         }
         text.push('.');
-        if let Some(over) = law.over_bound() {
+        let is_an_end = law.number.as_deref().is_some_and(|number| BOTH_ENDS.contains(&number));
+        if let Some(over) = law.over_bound().filter(|_| is_an_end) {
+            text += &format!(
+                " The mean of both sums has {over} times the deviation of an unbiased sum at this price, the least that is known to be \
+                 possible."
+            );
+        } else if let Some(over) = law.over_bound() {
             text += &format!(" That is {over} times the least that is known to be possible at this price.");
         }
         match law.assumes.as_deref() {

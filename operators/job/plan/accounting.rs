@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::accounting::{DeltaForKeys, gdp};
+use crate::accounting::{DeltaForKeys, Omega, gdp};
 use crate::decimal::Decimal;
 use crate::job::config::{Accounting, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
@@ -54,9 +54,42 @@ fn least(job: &Job) -> Option<f64> {
 /// The mean factor by which the other accounting must be better to be proposed.
 const WORTH: f64 = 1.01;
 
-/// Returns the proposal of the other accounting, where it has less noise on the whole: by the geometric mean over the
-/// releases and the bundles of answers.
-pub(super) fn proposal(job: &Job, compared: &[Option<ComparedNoise>]) -> Option<String> {
+/// Returns the proposal of another budget or accounting, where it has less noise on the whole.
+pub(super) fn proposal(
+    job: &Job,
+    releases: &[PreparedStatistic],
+    compared: &[Option<ComparedNoise>],
+) -> Option<String> {
+    without_delta(job, releases).or_else(|| of_the_other_accounting(job, compared))
+}
+
+/// Returns the proposal of the same epsilon without its delta, where every release has a price in it and there is less noise
+/// on the whole: a delta makes room for Gaussian noise, of which there is none.
+fn without_delta(job: &Job, releases: &[PreparedStatistic]) -> Option<String> {
+    job.privacy.budget.epsilon.as_ref().and(job.privacy.budget.delta.as_ref())?;
+    let mut pure = job.clone();
+    (pure.privacy.budget.delta, pure.privacy.budget.delta_for_keys) = (None, None);
+    (pure.privacy.budget.omega, pure.privacy.accounting) = (Omega::EVERY, None);
+    // Paths were resolved, and mean the same beside a file of the working directory.
+    let pure = Job::parse("job.toml", &pure.to_string()).ok()?;
+    let plans = pure.release_plans(pure.horizon()).ok()?;
+    let others = plans.iter().map(|plan| plan.prepare(&pure).ok()).collect::<Option<Vec<_>>>()?;
+    let scale = |release: &PreparedStatistic| release.noise.first().map(|noise| noise.scale().ln());
+    let times = releases.iter().zip(&others).map(|(own, other)| Some(scale(own)? - scale(other)?));
+    let times = times.collect::<Option<Vec<f64>>>()?;
+    let mean = times.iter().sum::<f64>() / times.len().max(1) as f64;
+    (mean.exp() > WORTH).then(|| {
+        format!(
+            "privacy.budget: without its delta noise is {:.2} times as large, in the mean of the releases, and more is promised: each of \
+             them has a price in epsilon alone; leave out delta before `discreet ledger init`, or keep it as it is once account {} is stated",
+            (-mean).exp(),
+            job.account().name()
+        )
+    })
+}
+
+/// Returns the proposal of the other accounting, by the geometric mean over the releases and the bundles of answers.
+fn of_the_other_accounting(job: &Job, compared: &[Option<ComparedNoise>]) -> Option<String> {
     let known: Vec<&ComparedNoise> = compared.iter().flatten().collect();
     let other = known.first()?.other;
     let (_, other_job) = job.in_the_other_accounting()?;
@@ -254,6 +287,19 @@ mod tests {
                 .contains("nothing takes it: no release of the job discovers")
         );
         assert_eq!((idle(""), idle(", delta_for_keys = 0")), (None, None));
+        // Refutes a delta that costs noise and buys none, in silence: a share of a half is a mu of .2367 / root 2, the price of
+        // a pure epsilon of .134, or an epsilon of .5.
+        let laplace = COUNT.replace("gaussian", "laplace");
+        let without = |budget: &str, releases: &str| {
+            let plan = job(&format!("budget = {budget}"), releases).plan().unwrap();
+            plan.warnings.into_iter().find(|warning| warning.starts_with("privacy.budget: without its delta"))
+        };
+        let said = without("{ epsilon = 1.0, delta = 1e-6 }", &laplace.replace("1 hour", "1 day")).unwrap();
+        assert!(said.contains("noise is 0.2"), "{said}");
+        assert_eq!(without("{ epsilon = 1.0, delta = 1e-6 }", COUNT), None);
+        assert_eq!(without("{ epsilon = 1.0 }", &laplace), None);
+        // Of twenty-four windows squares add up, which is less than the sum.
+        assert_eq!(without("{ epsilon = 1.0, delta = 1e-6 }", &laplace), None);
         // A budget of one currency has nothing to compare.
         let rho = job("budget = { rho = 0.01 }", COUNT).plan().unwrap();
         assert_eq!(rho.releases[0].accounting, None);

@@ -156,8 +156,8 @@ impl Job {
         // A key that is just found has the noise of that window.
         let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
         let is_found = settled.threshold.is_some();
-        let errors = if is_found { settled.errors_of_found() } else { settled.errors() };
-        let needed = statistic.people_for_a_tenth(errors);
+        let errors = if is_found { statistic.errors_of_found(&settled) } else { statistic.errors(&settled) };
+        let needed = statistic.people_for_a_tenth(&errors);
         let counted = (own * counted).max(f64::MIN_POSITIVE);
         let error = 0.1 * needed / counted;
         let noise = apart.filter(|_| is_found).map_or(&settled.noise[..], |found| &found.noise[..]);

@@ -122,7 +122,7 @@ impl Job {
             found.extend(std::iter::repeat_n((0.0, 0.0), nobody));
         }
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let needed = 0.1 * statistic.people_for_a_tenth(settled.errors());
+        let needed = 0.1 * statistic.people_for_a_tenth(&statistic.errors(&settled));
         let error = |(people, records): &(f64, f64)| {
             let counted = match statistic.contribution() {
                 ContributionKind::Records => {

@@ -167,7 +167,7 @@ impl Job {
             warnings: Vec::new(),
         };
         plan.warnings = warnings::warnings(self, &offers, &plan);
-        plan.warnings.extend(accounting::proposal(self, &compared));
+        plan.warnings.extend(accounting::proposal(self, &prepared, &compared));
         plan.warnings.extend(accounting::proposal_for_keys(self, &prepared));
         plan.warnings.extend(accounting::unused_delta_for_keys(self));
         Ok(plan)
@@ -246,7 +246,7 @@ fn planned(
         moves: settled.sensitivities.iter().map(moves).chain(above_moves).collect(),
         // The cast saturates, so the result is at most 2^64 - 1.
         expected: None,
-        people_for_a_tenth: statistic.people_for_a_tenth(settled.errors()).ceil() as u64,
+        people_for_a_tenth: statistic.people_for_a_tenth(&statistic.errors(settled)).ceil() as u64,
         error_is_of: statistic.error_is_of(),
         near: statistic.optimality(settled, &offer.cost),
         accounting: None,

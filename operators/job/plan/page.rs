@@ -71,7 +71,8 @@ impl Display for Plan {
             f,
             "",
             "Noise is in the units of the file. The people of a cell are those whom it needs if each brings one record, \
-             and half of the most that counts; no log was read for them.",
+             and half of the most that counts, and a mean is half of the way from the middle of its range to an end; no log was read for \
+             them.",
         )
     }
 }

@@ -2,8 +2,8 @@
 //! stated here.
 //!
 //! A cell of `n` people is assumed to hold one record of each, and a sum half of the most that counts of
-//! each. If the 90% interval of its noise is within a tenth of its value, the cell is worth publishing; if
-//! the interval is as wide as the value, the cell is mostly noise.
+//! each; a mean is half of the way from the middle of its range to an end. If nine in ten errors are within a tenth of its value,
+//! the cell is worth publishing; if they are as large as the value, the cell is mostly noise.
 
 use super::{Plan, Planned, PlannedKeys};
 use crate::accounting::{PrivacyCost, Promise};

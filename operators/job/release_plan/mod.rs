@@ -220,6 +220,9 @@ pub(crate) fn schedule(
     .map_err(field)
 }
 
+/// The numbers of a mean with Laplace noise, as a refusal shows them.
+const DISTANCES: &str = "the sums of the distances from both ends of the range";
+
 fn release_plan(
     job: &Job,
     release: &ReleaseSpec,
@@ -270,8 +273,14 @@ fn release_plan(
     })?;
     // What the mechanism binds.
     let mut terms = offer.version_terms.clone();
-    if prepared.noise.first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]) {
-        terms = terms.showing("numbers", "the sums of the distances from both ends of the range".to_owned());
+    let has_ends = prepared.noise.first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]);
+    let follow = "numbers follow from the noise and the bound, and from the version of the program";
+    if has_ends {
+        let cause = "where they were a sum and a count";
+        terms =
+            terms.showing("numbers", DISTANCES).explaining(("numbers", "nothing"), cause, (follow, false));
+    } else if matches!(release.statistic, StatisticSpec::Mean(_)) {
+        terms = terms.explaining(("numbers", DISTANCES), "where they are a sum and a count", (follow, false));
     }
     if let Some(FoundApart { percent, .. }) = prepared.finding.and_then(|finding| finding.apart) {
         terms = terms.showing("finding keys", format!("{percent}% of a key's price until it is found"));

@@ -2,10 +2,11 @@
 
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
-use super::measured::{MeasuredFunction, MeasuredSpec, nth_interval, range};
+use super::measured::{MeasuredFunction, MeasuredSpec, range};
 use super::prepared::NumberSensitivity;
 use super::{
-    CellKey, ConfiguredNoise, MeasureSpec, NoiseOptimality, PreparedStatistic, StatisticTerms, optimality,
+    CellKey, ConfiguredNoise, MeasureSpec, NoiseOptimality, NumberErrors, PreparedStatistic, StatisticTerms,
+    optimality,
 };
 use crate::dataflow::{KeyedAggregation, ProtectedUnit, RunError, Terms};
 use crate::invalid::Invalid;
@@ -61,7 +62,7 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         let mut sensitivities = Vec::new();
         if has_ends(ready.noise()) {
             // A record moves both distances together by the width in steps, which is the sum's in half units.
-            let name = "above_low and below_high together";
+            let name = "above_low + below_high";
             sensitivities.push(NumberSensitivity::new(name, mean.sum_sensitivity(), terms.point, 1.0));
         }
         // A key may be found by a count.
@@ -75,11 +76,11 @@ impl MeasuredFunction<MeasureSpec> for MeanOfRecords {
         format!("the mean of {}{by}, each value kept within {}", measure.of, measure.ends())
     }
 
-    fn people_for_a_tenth(measure: &MeasureSpec, intervals: &[f64]) -> f64 {
+    fn people_for_a_tenth(measure: &MeasureSpec, errors: &NumberErrors) -> f64 {
         let width = measure.high.to_f64() - measure.low.to_f64();
         // A tenth of the range; the count contributes its own noise times the mean's distance from the
-        // middle, half of that range at most.
-        10.0 * (nth_interval(intervals, 0) / width + nth_interval(intervals, 1) / 2.0)
+        // middle, which is taken for half of that of an end.
+        10.0 * errors.of_sum(&[(0, 1.0), (1, width / 4.0)]) / width
     }
 
     fn error_is_of(measure: &MeasureSpec) -> Option<String> {

@@ -8,7 +8,7 @@ use super::prepared::NumberSensitivity;
 use super::vector_bound::{self, VectorBound};
 use super::{
     AnswerRange, CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec,
-    NoiseKind, NoiseOptimality, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow,
+    NoiseKind, NoiseOptimality, NumberErrors, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow,
     StatisticTerms, ValueField, grouping, optimality,
 };
 use crate::accounting::PrivacyCost;
@@ -247,15 +247,17 @@ impl JobStatistic for MeansSpec {
         format!("{of}{by}, {}", self.bound.describe())
     }
 
-    fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
-        let records = intervals.last().copied().unwrap_or(0.0);
+    fn people_for_a_tenth(&self, errors: &NumberErrors) -> f64 {
         // A tenth of the width of each range; the count contributes its own noise times a mean's distance from the
-        // middle, half of that width at most. Of found ranges, a tenth of a standard deviation around their centre.
-        let needed = |(interval, width): (&f64, f64)| 10.0 * (interval / width + records / 2.0);
+        // middle, which is taken for half of that of an end. Of found ranges, a tenth of a standard deviation around their
+        // centre.
+        let needed = |(number, width): (usize, f64)| {
+            10.0 * errors.of_sum(&[(number, width.recip()), (errors.last(), 0.25)])
+        };
         match self.bound.widths() {
-            Some(widths) => intervals.iter().zip(widths).map(needed).fold(0.0, f64::max),
+            Some(widths) => widths.into_iter().enumerate().map(needed).fold(0.0, f64::max),
             None => {
-                let needed = 10.0 * intervals.first().copied().unwrap_or(0.0);
+                let needed = 10.0 * errors.nth(0);
                 match self.bound {
                     // The error of a mean falls with the number of people; with fewer than expected nothing is released.
                     VectorBound::Stable { people, .. } => needed.max(1.0) * people as f64,

@@ -11,8 +11,8 @@ use super::flow::ReleaseFlow;
 use super::ratio::RatioMeasure;
 use super::{
     AnswerRange, CellKey, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, MeasureSpec,
-    NoiseOptimality, PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping,
-    measure,
+    NoiseOptimality, NumberErrors, PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField,
+    grouping, measure,
 };
 use crate::accounting::PrivacyCost;
 use crate::dataflow::{ProtectedUnit, RunError};
@@ -83,7 +83,7 @@ pub(crate) trait MeasuredFunction<M>: Sized {
     fn describe(measure: &M, by: &str) -> String;
 
     /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth.
-    fn people_for_a_tenth(measure: &M, intervals: &[f64]) -> f64;
+    fn people_for_a_tenth(measure: &M, errors: &NumberErrors) -> f64;
 
     /// Returns what its errors are stated beside, with its size; `None` if it is the number itself.
     fn error_is_of(_measure: &M) -> Option<String> {
@@ -177,8 +177,8 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> JobStatistic for MeasuredSpec<M,
         F::describe(&self.measure, &grouping::describe(self.grouping()))
     }
 
-    fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
-        F::people_for_a_tenth(&self.measure, intervals)
+    fn people_for_a_tenth(&self, errors: &NumberErrors) -> f64 {
+        F::people_for_a_tenth(&self.measure, errors)
     }
 
     fn error_is_of(&self) -> Option<String> {
@@ -225,9 +225,4 @@ impl<M: MeasuredFields, F: MeasuredFunction<M>> StatisticFlow for MeasuredSpec<M
 /// Returns the range of a measured field in steps.
 pub(super) fn range(measure: &MeasureSpec) -> Result<Range, Invalid> {
     Ok(measure.range(StepSize::Width)?.0)
-}
-
-/// Returns the half-width of the interval of the number with this index.
-pub(super) fn nth_interval(intervals: &[f64], number: usize) -> f64 {
-    intervals.get(number).copied().unwrap_or(0.0)
 }

@@ -24,6 +24,7 @@ mod means;
 mod measure;
 mod measured;
 mod noise;
+mod number_errors;
 mod optimality;
 mod prepared;
 mod quantile;
@@ -54,6 +55,7 @@ pub use measure::MeasureSpec;
 pub use measured::MeasuredSpec;
 pub(super) use noise::ConfiguredNoise;
 pub use noise::NoiseKind;
+pub(super) use number_errors::NumberErrors;
 pub use optimality::NoiseOptimality;
 pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
 pub use quantile::{QuantileSpec, RankedOf};
@@ -138,11 +140,21 @@ pub(crate) trait JobStatistic {
     /// Describes it. `unit` is the privacy unit: person or record.
     fn describe(&self, unit: &str) -> String;
 
-    /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth, from
-    /// the half-widths of its numbers ([`PreparedStatistic::errors`]).
-    fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
+    /// Returns the number of people in a cell with which nine tenths of all errors are below a tenth.
+    fn people_for_a_tenth(&self, errors: &NumberErrors) -> f64 {
         // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
-        10.0 * intervals.iter().copied().fold(0.0, f64::max)
+        10.0 * errors.largest()
+    }
+
+    /// Returns the errors of its numbers, by which the error of a cell is found.
+    fn errors(&self, prepared: &PreparedStatistic) -> NumberErrors {
+        let reaches = prepared.errors.as_ref().unwrap_or(&prepared.intervals);
+        NumberErrors::of(prepared, reaches, self.numbers_of_one(prepared.noise.len()))
+    }
+
+    /// Returns the same of a key in the window in which it is found.
+    fn errors_of_found(&self, prepared: &PreparedStatistic) -> NumberErrors {
+        self.errors(&prepared.clone().of_one_window())
     }
 
     /// Returns what its errors are stated beside, with its size in the unit of the release; `None` if it is the number itself.

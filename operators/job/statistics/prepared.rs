@@ -140,17 +140,6 @@ impl PreparedStatistic {
         self
     }
 
-    /// Returns the half-widths from which the error of a cell follows.
-    pub(crate) fn errors(&self) -> &[f64] {
-        self.errors.as_ref().unwrap_or(&self.intervals)
-    }
-
-    /// Returns the same of a key in the window in which it is found.
-    pub(crate) fn errors_of_found(&self) -> &[f64] {
-        let apart = self.finding.as_ref().and_then(|finding| finding.apart.as_ref());
-        apart.map_or(self.errors(), |found| found.errors.as_ref().unwrap_or(&found.intervals))
-    }
-
     /// Returns the figures of numbers that are made of running totals, which have these sensitivities by themselves.
     pub(super) fn running<F, const N: usize>(
         prepared: &RunningNumbers<CellKey, F, N>,

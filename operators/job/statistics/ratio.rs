@@ -2,12 +2,12 @@
 
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::ReleaseFlow;
-use super::measured::{MeasuredFields, MeasuredFunction, MeasuredSpec, nth_interval};
+use super::measured::{MeasuredFields, MeasuredFunction, MeasuredSpec};
 use super::prepared::NumberSensitivity;
 use super::steps::StepSize;
 use super::{
-    CellKey, ConfiguredNoise, KeyMemory, MeasureSpec, PreparedStatistic, StatedField, StatisticTerms,
-    ValueField,
+    CellKey, ConfiguredNoise, KeyMemory, MeasureSpec, NumberErrors, PreparedStatistic, StatedField,
+    StatisticTerms, ValueField,
 };
 use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
@@ -117,10 +117,10 @@ impl MeasuredFunction<RatioMeasure> for RatioOfRecords {
         )
     }
 
-    fn people_for_a_tenth(RatioMeasure { upper, lower }: &RatioMeasure, intervals: &[f64]) -> f64 {
+    fn people_for_a_tenth(RatioMeasure { upper, lower }: &RatioMeasure, errors: &NumberErrors) -> f64 {
         let half = |measure: &MeasureSpec| measure.low.to_f64().abs().max(measure.high.to_f64().abs()) / 2.0;
         // A tenth of the ratio, with values half of the way to the farther end of their range.
-        10.0 * (nth_interval(intervals, 0) / half(upper) + nth_interval(intervals, 1) / half(lower))
+        10.0 * errors.of_sum(&[(0, half(upper).recip()), (1, half(lower).recip())])
     }
 
     /// Returns the ratios of the ends, where no value of the lower field is 0.

@@ -8,8 +8,8 @@ use super::steps::StepSize;
 use super::total::Added;
 use super::{
     CellKey, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, MeasureSpec, NoiseOptimality,
-    PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping, measure, optimality,
-    total,
+    NumberErrors, PreparedStatistic, StatedField, StatisticFlow, StatisticTerms, ValueField, grouping,
+    measure, optimality, total,
 };
 use crate::accounting::PrivacyCost;
 use crate::dataflow::{ProtectedUnit, RunError};
@@ -89,9 +89,9 @@ impl JobStatistic for SumSpec {
         )
     }
 
-    fn people_for_a_tenth(&self, intervals: &[f64]) -> f64 {
+    fn people_for_a_tenth(&self, errors: &NumberErrors) -> f64 {
         let most = self.measure.low.to_f64().abs().max(self.measure.high.to_f64().abs());
-        10.0 * intervals.first().copied().unwrap_or(0.0) / (most / 2.0)
+        10.0 * errors.nth(0) / (most / 2.0)
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {

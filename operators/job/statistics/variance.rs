@@ -2,9 +2,9 @@
 
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::ReleaseFlow;
-use super::measured::{MeasuredFunction, MeasuredSpec, nth_interval, range};
+use super::measured::{MeasuredFunction, MeasuredSpec, range};
 use super::prepared::NumberSensitivity;
-use super::{CellKey, ConfiguredNoise, MeasureSpec, PreparedStatistic, StatisticTerms};
+use super::{CellKey, ConfiguredNoise, MeasureSpec, NumberErrors, PreparedStatistic, StatisticTerms};
 use crate::dataflow::{ProtectedUnit, RunError};
 use crate::invalid::Invalid;
 use crate::job::plan::short;
@@ -61,11 +61,10 @@ impl MeasuredFunction<MeasureSpec> for VarianceOfRecords {
         format!("the variance of {}{by}, each value kept within {}", measure.of, measure.ends())
     }
 
-    fn people_for_a_tenth(measure: &MeasureSpec, intervals: &[f64]) -> f64 {
-        let [sum, squares, records] = [0, 1, 2].map(|number| nth_interval(intervals, number));
+    fn people_for_a_tenth(measure: &MeasureSpec, errors: &NumberErrors) -> f64 {
         let half = (measure.high.to_f64() - measure.low.to_f64()) / 2.0;
         // A tenth of the largest variance, with the mean half of the way from the middle of the range to an end.
-        10.0 * (sum / half + squares / (half * half) + 0.75 * records)
+        10.0 * errors.of_sum(&[(0, half.recip()), (1, (half * half).recip()), (2, 0.75)])
     }
 
     fn error_is_of(measure: &MeasureSpec) -> Option<String> {

@@ -43,7 +43,8 @@ pub use weights::WeightAdvice;
 /// The sentence that says what the error of a release is.
 pub const TUNING_CRITERION: &str = "The error of a release is the mean over its cells, each weighed by its truth, of what is left \
     out of the cell and the noise that nine of ten draws stay within, beside its truth and at most all of it. The truth of a \
-    mean is taken for a tenth of the width of its range at least, and for all of it at most.";
+    mean is taken for a tenth of the width of its values at least (of 98 of 100 of them; of its range where the log has no values), \
+    and for all of it at most.";
 
 /// The numbers that may be changed beside bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

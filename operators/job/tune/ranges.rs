@@ -68,10 +68,8 @@ impl RangeAdvice {
             let place = (fraction * (values.len() - 1) as f64).ceil() as usize;
             values.get(place).copied().unwrap_or(most)
         };
-        // The size beside which a mean errs must not depend on the range.
-        let width = (quantile(0.99) - quantile(0.01)).max(1);
         let numbers = (chosen.bound, chosen.share);
-        let tried = |range: (i64, i64)| Tried::of(sweep, (at, shape), (range, width), numbers);
+        let tried = |range: (i64, i64)| Tried::of(sweep, (at, shape), range, numbers);
         let of_stated = tried(stated)?;
         // Both ends may be far off: that of all values is a start, too.
         let all = (rounded_out(least, false), rounded_out(most, true));
@@ -124,9 +122,8 @@ impl RangeAdvice {
                 (_, 0.0) => format!("does not fit the {values}"),
                 _ => format!("clips {} of the {values}", percent(*outside)),
             };
-            let beside = if *is_sum { "the truth" } else { "the truth and the width of the values" };
             sentences.push(format!(
-                "{stated} {why}: with it the release errs by {}, and with range = {range} by {}, beside {beside}; it is \
+                "{stated} {why}: with it the release errs by {}, and with range = {range} by {}; it is \
                  another release, and is not written",
                 percent(*stated_error),
                 percent(*error)
@@ -152,10 +149,10 @@ impl Tried {
     fn of(
         sweep: &ReleaseSweep<'_>,
         place: (usize, &LogShape),
-        (range, width): ((i64, i64), i64),
+        range: (i64, i64),
         (bound, share): (BoundSpec, BudgetShare),
     ) -> Option<Tried> {
-        let error = sweep.with_range(place, range, width)?.at(bound, share)?.error;
+        let error = sweep.with_range(place, range)?.at(bound, share)?.error;
         Some(Tried { range, error })
     }
 

@@ -12,7 +12,7 @@ use crate::job::config::{BoundSpec, BudgetShare, ConfigNumber, Job, PriceSpec, P
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::{CellContent, CellMeasure, ReleaseCells};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::StatisticSpec;
+use crate::job::statistics::{NumberErrors, StatisticSpec};
 use crate::mechanisms::DecimalPoint;
 
 /// A release with its cells.
@@ -27,17 +27,16 @@ pub(super) struct ReleaseSweep<'t> {
     knows_bounds: bool,
     /// True if the log says how many keys a person has in a window.
     knows_keys: bool,
-    /// The width, in steps, beside which a mean errs; that of its range without it.
+    /// The width, in steps, that 98 of 100 values of a mean keep within, beside which it errs; that of its range where the log
+    /// has no values.
     width: Option<i64>,
 }
 
 /// The noise of a cell, in units of the file.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct SweptNoise {
-    /// The distance within which nine tenths of the errors of the number are; of a mean, of its sum.
-    reach: f64,
-    /// That of the count of a mean.
-    count: f64,
+    /// The errors of its number; of a mean, of a sum and of a count.
+    errors: NumberErrors,
     /// The number of people with whom a key is found, where keys are discovered.
     threshold: Option<f64>,
 }
@@ -89,8 +88,13 @@ impl<'t> ReleaseSweep<'t> {
         let knows_bounds = shape.has_values() || !matches!(measure, CellMeasure::Mean(..));
         // The buckets of a person are those of its values.
         let knows_keys = shape.knows_keys() || matches!(release.statistic, StatisticSpec::Histogram(_));
-        let (point, width) = (offer.point(), None);
-        Ok(ReleaseSweep { job, release, cells, point, knows_bounds, knows_keys, width })
+        let mut sweep =
+            ReleaseSweep { job, release, cells, point: offer.point(), knows_bounds, knows_keys, width: None };
+        // The size beside which a mean errs must not depend on the range.
+        if shape.has_values() && matches!(measure, CellMeasure::Mean(..)) {
+            sweep.width = sweep.values((at, shape)).as_deref().and_then(usual_width);
+        }
+        Ok(sweep)
     }
 
     /// Returns the measure of each cell.
@@ -105,12 +109,11 @@ impl<'t> ReleaseSweep<'t> {
         shape.values(at, &offer.schedule, self.cells.measure)
     }
 
-    /// Returns the sweep of the release with another range, in the steps of this one, whose error is beside this width.
+    /// Returns the sweep of the release with another range, in the steps of this one, whose error is beside the same width.
     pub(super) fn with_range(
         &self,
         (at, shape): (usize, &LogShape),
         (low, high): (i64, i64),
-        width: i64,
     ) -> Option<ReleaseSweep<'t>> {
         let mut release = self.release.clone();
         let measure = match &mut release.statistic {
@@ -133,7 +136,7 @@ impl<'t> ReleaseSweep<'t> {
             point: self.point,
             knows_bounds: self.knows_bounds,
             knows_keys: self.knows_keys,
-            width: Some(width),
+            width: self.width,
         })
     }
 
@@ -154,12 +157,8 @@ impl<'t> ReleaseSweep<'t> {
     fn noise(&self, release: ReleaseSpec) -> Option<SweptNoise> {
         let offer = plan_alone(self.job, release)?;
         let settled = offer.prepare(self.job).ok()?;
-        let reach = |number: usize| settled.errors().get(number).copied();
-        Some(SweptNoise {
-            reach: reach(0)?,
-            count: reach(1).unwrap_or(0.0),
-            threshold: settled.threshold.map(|threshold| threshold as f64),
-        })
+        let errors = offer.statistic.as_statistic().errors(&settled);
+        Some(SweptNoise { errors, threshold: settled.threshold.map(|threshold| threshold as f64) })
     }
 
     /// Returns the content of each cell with a bound.
@@ -177,7 +176,7 @@ impl<'t> ReleaseSweep<'t> {
     /// Returns the error with a bound, at a share.
     pub(super) fn at(&self, bound: BoundSpec, share: BudgetShare) -> Option<RelativeError> {
         let noise = self.noise(self.with(bound, share))?;
-        Some(self.error(&self.bounded(&bound), noise))
+        Some(self.error(&self.bounded(&bound), &noise))
     }
 
     /// Returns the release with another bound and another share.
@@ -207,7 +206,7 @@ impl<'t> ReleaseSweep<'t> {
             let bounded = self.bounded(&bound);
             for (share, least) in shares.iter().zip(&mut least) {
                 let factor = (first.parts() as f64 / share.parts() as f64).powf(power);
-                *least = least.min(self.error(&bounded, noise.times(factor)).error);
+                *least = least.min(self.error(&bounded, &noise.times(factor)).error);
             }
         });
         least
@@ -220,9 +219,9 @@ impl<'t> ReleaseSweep<'t> {
         let threshold = self.noise(self.with(bound, share));
         let (keys, per_key) = (most(bound.keys.or(bound.weight)), most(bound.per_key));
         let bound = BoundSpec { keys, per_key, weight: None, ..bound };
-        let none =
-            SweptNoise { reach: 0.0, count: 0.0, threshold: threshold.and_then(|noise| noise.threshold) };
-        self.error(&self.bounded(&bound), none).error
+        let threshold = threshold.and_then(|noise| noise.threshold);
+        let none = SweptNoise { errors: NumberErrors::NONE, threshold };
+        self.error(&self.bounded(&bound), &none).error
     }
 
     fn each_bound(&self, mut each: impl FnMut(BoundSpec)) {
@@ -284,7 +283,7 @@ impl<'t> ReleaseSweep<'t> {
     }
 
     /// Returns the error of the release, from what a bound leaves of each cell and the noise.
-    fn error(&self, bounded: &[CellContent], noise: SweptNoise) -> RelativeError {
+    fn error(&self, bounded: &[CellContent], noise: &SweptNoise) -> RelativeError {
         let (mut weight, mut error, mut left_out) = (0.0, 0.0, 0.0);
         let mut found = None;
         for (cell, kept) in self.cells.cells.iter().zip(bounded) {
@@ -304,12 +303,12 @@ impl<'t> ReleaseSweep<'t> {
     }
 
     /// Returns the weight of a cell, and beside its truth what is left out of it and its noise; the truth of a
-    /// mean is taken for a tenth of the width of its range at least, and for all of it at most.
-    fn cell_error(&self, truth: &CellContent, kept: &CellContent, noise: SweptNoise) -> (f64, f64, f64) {
+    /// mean is taken for a tenth of the width of its values at least, and for all of it at most.
+    fn cell_error(&self, truth: &CellContent, kept: &CellContent, noise: &SweptNoise) -> (f64, f64, f64) {
         let units = |steps: f64| self.point.float(steps);
         let total = |truth: f64, kept: f64| match truth.abs() {
             0.0 => (0.0, 0.0, 0.0),
-            size => (size, (truth - kept).abs() / size, noise.reach / size),
+            size => (size, (truth - kept).abs() / size, noise.errors.nth(0) / size),
         };
         match self.cells.measure {
             CellMeasure::People => total(truth.people, kept.people),
@@ -322,7 +321,7 @@ impl<'t> ReleaseSweep<'t> {
                 let width = self.width.map_or(high - low, |width| units(width as f64));
                 let [truly, mean] = [truth, kept].map(|content| units(content.sum) / content.records);
                 let size = truly.abs().clamp(width / 10.0, width);
-                let noised = (noise.reach + noise.count * (mean - middle).abs()) / kept.records;
+                let noised = noise.errors.of_sum(&[(0, 1.0), (1, mean - middle)]) / kept.records;
                 (truth.records, (truly - mean).abs() / size, noised / size)
             }
         }
@@ -331,10 +330,17 @@ impl<'t> ReleaseSweep<'t> {
 
 impl SweptNoise {
     /// Returns the noise that is wider by a factor.
-    fn times(self, factor: f64) -> SweptNoise {
+    fn times(&self, factor: f64) -> SweptNoise {
         let threshold = self.threshold.map(|threshold| 1.0 + (threshold - 1.0) * factor);
-        SweptNoise { reach: self.reach * factor, count: self.count * factor, threshold }
+        SweptNoise { errors: self.errors.times(factor), threshold }
     }
+}
+
+/// Returns the width that 98 of 100 values keep within, which are in ascending order.
+fn usual_width(values: &[i64]) -> Option<i64> {
+    let at =
+        |hundredths: usize| values.get((values.len().checked_sub(1)? * hundredths).div_ceil(100)).copied();
+    Some(at(99)?.saturating_sub(at(1)?).max(1))
 }
 
 /// The reason for which a release with a stated cost is not tuned.

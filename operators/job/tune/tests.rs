@@ -116,9 +116,11 @@ fn plain_error_and_unfound(
             }
             Plain::Mean(..) if kept[1] == 0.0 => (truth[1], 1.0),
             Plain::Mean(low, high) => {
-                let (width, middle) = ((high - low) as f64, (high + low) as f64 / 2.0);
+                let (width, middle) = (usual_width(log, release.keys), (high + low) as f64 / 2.0);
                 let (truly, mean) = (truth[2] / truth[1], kept[2] / kept[1]);
-                let noise = (100.0 * intervals[0] + intervals[1] * (mean - middle).abs()) / kept[1];
+                // One in ten of normal errors that were stated with one in twenty beyond each.
+                let reach = f64::hypot(100.0 * intervals[0], intervals[1] * (mean - middle));
+                let noise = reach * 1.644_853_6 / 1.959_964 / kept[1];
                 let size = truly.abs().max(width / 10.0).min(width);
                 (truth[1], ((truly - mean).abs() + noise) / size)
             }
@@ -128,6 +130,15 @@ fn plain_error_and_unfound(
         error += weight * if found == Some(page) { own.min(1.0) } else { 1.0 };
     }
     (error / weights, unfound)
+}
+
+/// The width that 98 of 100 values keep within.
+fn usual_width(log: &[Line], keys: u64) -> f64 {
+    let counts = |line: &&Line| line.who > 0 && line.page < keys;
+    let mut values: Vec<i64> = log.iter().filter(counts).filter_map(|line| line.cents).collect();
+    values.sort_unstable();
+    let at = |part: f64| values[(part * (values.len() - 1) as f64).ceil() as usize];
+    (at(0.99) - at(0.01)) as f64
 }
 
 fn numbers(choice: &TunedChoice) -> Numbers {

@@ -39,7 +39,7 @@ fn a_plan_of_a_mean_names_the_numbers_of_each_window() {
         let noise: Vec<String> = release.noise.iter().map(|noise| noise.number.to_string()).collect();
         (moves.join("; "), noise.join("; "), release.noise[0].found.is_some())
     };
-    let both = "above_low and below_high together";
+    let both = "above_low + below_high";
     let of = |moves: &str, noise: &str, found: bool| (moves.to_owned(), noise.to_owned(), found);
     assert_eq!(
         planned("1 day", 1),
