@@ -46,6 +46,7 @@
 //! * [`gate`]: the write path, and the reasons to trust it.
 //! * [`dataflow`]: the pipeline, the completeness of windows, and the end of a run; [`dataflow::bounding`]
 //!   enforces the contribution bound of one person.
+//! * [`audit`]: tests that refute a claim about the privacy of released numbers.
 //! * [`fit`]: fitted values beside released ones, made of released and public numbers alone.
 //! * [`event`]: events and spans for operators, by audience.
 //! * `job`: job files, read exactly and refused at the line of a mistake; with the feature `cli`.
@@ -77,6 +78,7 @@ pub mod event;
 pub mod accounting;
 #[cfg(feature = "cli")]
 pub mod alert;
+pub mod audit;
 mod canonical;
 pub mod dataflow;
 mod decimal;

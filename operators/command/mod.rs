@@ -3,6 +3,7 @@
 
 mod alert_command;
 mod asking;
+mod audit;
 mod calibrate;
 mod check;
 mod explain;
@@ -42,6 +43,7 @@ use serde_json::{Map, Value};
 const EXIT_CODES: &str = "\
 Exit codes:
    0  done
+   1  an audit has refuted a claim about privacy
    2  wrong usage: no such command or option
   65  the input was refused: too many lines that cannot be read, a line out of a declared order, no such column
   69  the source is gone, or never was there
@@ -96,6 +98,8 @@ enum Command {
     Replay(run::ReplayArgs),
     /// Run a job file for as long as its stream goes on
     Run(run::RunArgs),
+    /// Try to refute the privacy of a job, with made-up people in a copy of each of its releases; nothing is spent
+    Audit(audit::AuditArgs),
     /// Ask a live run a question, with the token of an analyst
     Ask(asking::AskArgs),
     /// Compute the noise that a budget asks for, its privacy cost and its error
@@ -151,6 +155,7 @@ impl Command {
             Command::Replay(replay) => replay.run(),
             Command::Run(run) => run.run(),
             Command::Ask(ask) => ask.run().map(Done::Page),
+            Command::Audit(audit) => audit.run(),
             Command::Calibrate { mechanism } => mechanism.run().map(Done::Page),
             Command::Price(price) => price.run().map(Done::Page),
             Command::Ledger { command } => command.run().map(Done::Page),
@@ -163,6 +168,7 @@ impl Command {
         };
         let (written, code) = match answer {
             Ok(Done::Page(page)) => return finish(print(&page), 0),
+            Ok(Done::Verdict { page, code }) => return finish(print(&page), code),
             // Standard output is reserved for the lines of releases.
             Ok(Done::Ran { finished, code, json }) => {
                 if let Some(warning) = lost_windows_warning(finished.lost()) {
@@ -211,6 +217,8 @@ fn finish(written: io::Result<()>, code: u8) -> ExitCode {
 pub(crate) enum Done {
     /// The page that the command prints.
     Page(String),
+    /// A page that the command prints, with its exit code.
+    Verdict { page: String, code: u8 },
     /// A run of a job, whose lines have left.
     Ran { finished: Finished, code: u8, json: bool },
 }

@@ -73,6 +73,7 @@
 //! * **Output of a demonstration.** The true values. A demonstration is for data that may be shown; every
 //!   line is marked as one.
 
+mod audit;
 mod condition;
 pub mod config;
 mod derived;
@@ -100,6 +101,7 @@ mod tune;
 mod unfit;
 
 pub use crate::mechanisms::release_line::LineError;
+pub use audit::{Audit, AuditTest, Findings, ReleaseFindings};
 pub use config::{Accounting, Job, Mistake, MistakeKind, Mistakes};
 pub use explain::Explanation;
 pub use log_shape::{EstimatedLog, EstimatedValues, LogShape, QuantileCurve, ReleasedQuantile, StatedLog};

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod archive;
+mod audit;
 mod budget;
 mod calibrate;
 mod check;

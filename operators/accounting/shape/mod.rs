@@ -42,6 +42,7 @@
 
 mod domain;
 mod error;
+mod marginals;
 mod matrix;
 mod rows;
 mod solver;
@@ -52,6 +53,7 @@ mod tests;
 pub use domain::DataDomain;
 pub use error::MeanError;
 pub use error::Norm;
+pub use marginals::{Attributes, Marginals, MarginalsDesign, ResidualPart};
 pub use rows::Rows;
 
 pub(crate) use matrix::{Matrix, dot};

@@ -10,6 +10,7 @@
 //!                                 └────────lay─────▶ aggregation, mechanism, release
 //! ```
 
+mod audited;
 mod count;
 mod exact;
 mod flow;
@@ -39,6 +40,7 @@ mod vector_bound;
 
 use std::path::Path;
 
+pub(super) use audited::{AuditedStatistic, CanaryValue, Reserved};
 pub use count::{CountSpec, PeopleSpec};
 pub(super) use exact::{ExactNumbers, ReleasedNumber};
 pub(super) use flow::{RecordTime, ReleaseFlow};
