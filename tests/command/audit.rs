@@ -48,7 +48,8 @@ fn an_audit_can_be_repeated_and_says_what_it_would_find() {
     );
     assert_eq!((code, error.as_str()), (0, ""), "{page}");
     for words in [
-        "requests: 1000 canaries, 1 key each in 4 windows; gaussian noise of scale 75.5734",
+        "requests: 1000 canaries, 1 key each in 4 windows; gaussian noise of scale 75.5734\n",
+        " deviations, 0.1059 is stated ",
         "of the stated deviation",
         "nothing refuted, at level 1e-9. It would have found noise below ",
     ] {
@@ -61,7 +62,7 @@ fn an_audit_can_be_repeated_and_says_what_it_would_find() {
 fn what_cannot_be_audited_is_refused_by_name() {
     let path = "config/quickstart.toml";
     for (arguments, code, words) in [
-        (&["--canaries", "99"][..], 78, "canaries: found a number below"),
+        (&["--canaries", "99"][..], 78, "canaries: found a number that is too small"),
         (&["--level", "0.5"], 78, "level: "),
         (&["--release", "others"], 78, "release: found nothing; give the name of a release of the job"),
         (&["--seed-of-coins", "no such file"], 78, "seed-of-coins: no such file: found no such file"),

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -112,6 +112,8 @@ impl Scene {
             .stdin(Stdio::null())
             .stdout(File::create(&said).unwrap())
             .stderr(File::create(&complained).unwrap())
+            // Of its own: where the shell that has started the tests ends, the kernel continues suspended processes of its group.
+            .process_group(0)
             .spawn()
             .unwrap();
         Life { child, said, complained }

@@ -192,13 +192,12 @@ impl fmt::Display for ReleaseFindings {
         let word = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         writeln!(
             f,
-            "{}: {}, {} each in {}; {}; a canary moves its score by {:.4} deviations",
+            "{}: {}, {} each in {}; {}",
             self.name,
             word(self.canaries, "canary").replace("canarys", "canaries"),
             word(self.keys, "key"),
             word(self.windows, "window"),
-            self.noise,
-            self.shift
+            self.noise
         )?;
         for test in &self.tests {
             let verdict = if test.refuted { "REFUTED" } else { "ok" };

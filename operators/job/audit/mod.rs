@@ -241,7 +241,7 @@ impl Audit {
                 (too_little_noise(&all, excess, level), level, 1.0),
             ),
             AuditTest::of_law(
-                ("shift", "deviations"),
+                ("shift", &format!("deviations, {shift:.4} is stated")),
                 false,
                 (too_much_shift(&scores, shift, level), level, shift),
             ),
