@@ -42,7 +42,7 @@ const DELTA: f64 = 1e-5;
 const SMALL: f64 = 1e-9;
 
 /// The number of tests of a release at most, among which its level is divided.
-const TESTS: f64 = 6.0;
+const TESTS: f64 = 7.0;
 
 /// The number of people alone with keys, for each canary; and the most lines of them.
 const ALONE: u64 = 10;
