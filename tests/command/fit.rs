@@ -85,6 +85,10 @@ fn fields(line: &str) -> Value {
     serde_json::from_str(line).unwrap()
 }
 
+/// The options that fit all releases of the job that can be.
+const FITS: [&str; 8] =
+    ["--filter", "means=0.5", "--shrink", "by_key", "--smooth", "visitors=190", "--monotone", "so_far"];
+
 /// The errors as released and as fitted beside the tally, that the summary states of a release.
 fn errors(summary: &str, release: &str) -> [f64; 2] {
     let start = format!("{release}: off from the tally by ");
@@ -100,9 +104,7 @@ fn errors(summary: &str, release: &str) -> [f64; 2] {
 fn fitted_values_stand_at_the_end_of_their_lines_and_have_less_error() {
     let place = Directory::new("fit");
     let (path, text) = demonstration(&place);
-    let all =
-        ["--filter", "means=0.5", "--shrink", "by_key", "--smooth", "visitors=190", "--monotone", "so_far"];
-    let (code, out, summary) = discreet(&[&["fit", &path][..], &all].concat());
+    let (code, out, summary) = discreet(&[&["fit", &path][..], &FITS].concat());
     assert_eq!(code, 0, "{summary}");
     assert_eq!(out.lines().count(), text.lines().count());
     let mut squares = std::collections::BTreeMap::<String, [f64; 3]>::new();
@@ -128,14 +130,28 @@ fn fitted_values_stand_at_the_end_of_their_lines_and_have_less_error() {
         sums[1] += (number(&fitted["fitted"]) - tally).powi(2);
         sums[2] += 1.0;
     }
-    for (release, most) in [("means", 0.6), ("by_key", 0.8), ("visitors", 1.2), ("so_far", 1.0)] {
+    // In 400 demonstrations the largest were .62, .96 and .98, and six deviations beyond the mean are .72 and 1.11; totals that never fall
+    // are never made worse.
+    for (release, most) in
+        [("means", None), ("by_key", Some(0.8)), ("visitors", Some(1.2)), ("so_far", Some(1.0))]
+    {
         let [value, fitted] = errors(&summary, release);
         let [squared, squared_fitted, lines] = squares[release];
         for (said, sum) in [(value, squared), (fitted, squared_fitted)] {
             assert!((said / (sum / lines).sqrt() - 1.0).abs() < 1e-3, "{release}: {said} {sum} {lines}");
         }
-        assert!(fitted <= most * value, "{summary}");
+        assert!(most.is_none_or(|most| fitted <= most * value), "{summary}");
     }
+    // Errors that follow each other make this one uneven: .31 in the mean of 400 demonstrations, above .8 in one of a hundred. The median
+    // of five exceeds .8 once in a hundred thousand runs.
+    let mut gains = [(); 5].map(|()| {
+        let place = Directory::new("fit-again");
+        let (_, _, summary) = discreet(&[&["fit", &demonstration(&place).0][..], &FITS].concat());
+        let [value, fitted] = errors(&summary, "means");
+        fitted / value
+    });
+    gains.sort_by(f64::total_cmp);
+    assert!(gains[2] < 0.8, "{gains:?}");
     // Totals of one series never fall.
     let totals =
         out.lines().map(fields).filter(|line| line["release"] == "so_far" && !line["fitted"].is_null());
