@@ -14,6 +14,7 @@ use discreet::accounting::{
 };
 use serde_json::{Map, Value, json};
 
+use super::alert::AlertArgs;
 use super::means::FoundArgs;
 use super::means::StableArgs;
 use super::ranks::{MaxArgs, QuantileArgs};
@@ -33,6 +34,8 @@ pub(crate) enum Calibrate {
     Max(MaxArgs),
     /// The rank errors of private quantiles, in values
     Quantile(QuantileArgs),
+    /// The band of a threshold alert between silence and a sure alarm
+    Alert(AlertArgs),
     /// The privacy cost of locally randomised reports after a shuffle
     Shuffle(ShuffleArgs),
     /// The number of adaptive queries that a data set can answer within an error
@@ -86,6 +89,7 @@ impl Calibrate {
             Calibrate::Laplace(noise) => noise.laplace(),
             Calibrate::Gaussian(noise) => noise.gaussian(),
             Calibrate::Max(max) => max.run(),
+            Calibrate::Alert(alert) => alert.run(),
             Calibrate::Quantile(quantile) => quantile.run(),
             Calibrate::Shuffle(shuffle) => shuffle.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),

@@ -1,6 +1,7 @@
 //! The command line: one file for each subcommand. Each parses its arguments, calls the library, and prints
 //! one page or one line of JSON.
 
+mod alert;
 mod alert_command;
 mod asking;
 mod audit;

@@ -5,6 +5,7 @@
 //! other numbers are copied digit by digit. What a line does not
 //! say, such as its statistic, its account and its version, is added from the job file where there is one.
 
+mod alert;
 mod cell;
 
 use std::fmt;
@@ -111,13 +112,21 @@ impl Explanation {
         if let Some(covariances) = sentences.covariances() {
             self.add("covariance", &covariances);
         }
-        self.promise(&cell.promise, cell.total.is_some())?;
+        let is_alert = cell.noise.iter().any(|noise| noise.alert().is_some());
+        self.promise(
+            &cell.promise,
+            match (cell.total.is_some(), is_alert) {
+                (true, _) => "All totals of the release together cost",
+                (_, true) => "All alarms of the release together cost, however many windows are silent,",
+                (false, false) => "This window costs",
+            },
+        )?;
         self.add("id", &format!("{}, the hash of account, job, version, release and window.", cell.id));
         Ok(())
     }
 
     /// Adds the promise of a line and its cost.
-    fn promise(&mut self, brief: &str, is_total: bool) -> Result<(), LineError> {
+    fn promise(&mut self, brief: &str, paid: &str) -> Result<(), LineError> {
         let remedy = "the promise of a line, such as \"lifetime, a person, rho 0.01\"";
         let damaged = || LineError::new("promise", "another text", remedy);
         let (promise, adjacency, cost) = read_promise(brief).ok_or_else(damaged)?;
@@ -130,17 +139,13 @@ impl Explanation {
             Some((cost, cut)) => (cost, format!(", or {cut}")),
             None => (cost, String::new()),
         };
-        let paid = match is_total {
-            true => "All totals of the release together cost",
-            false => "This window costs",
-        };
         self.add("cost", &format!("{paid} {cost} of the budget{cut}."));
         Ok(())
     }
 
     fn closed(&mut self, cells: u64, sequence: i64, chain: &str, ledger: Option<&str>) {
         let lines = match cells {
-            0 => "no line before this one: no key had enough people, or there was none".to_owned(),
+            0 => "no line before this one: no key had enough people, or there was none, or an alert has ended or pauses".to_owned(),
             1 => "one line before this one".to_owned(),
             cells => format!("{cells} lines before this one"),
         };
@@ -265,9 +270,8 @@ impl Explanation {
             "share",
             &format!("The analyst has used {}{own}, and has {left} left.", counted(*used, "answer")),
         );
-        page.promise(promise.as_deref().unwrap_or_default(), false)?;
-        let (_, cost) = page.parts.pop().unwrap_or_default();
-        page.add("cost", &cost.replacen("This window costs", "All answers of the bundle together cost", 1));
+        let paid = "All answers of the bundle together cost";
+        page.promise(promise.as_deref().unwrap_or_default(), paid)?;
         page.parts.extend(stated.into_iter().flat_map(|(job, ask)| answers_by(job, ask)));
         page.add("no promise", NO_PROMISE);
         Ok(page)

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::additive::Additive;
+use super::alerts::Crossing;
 #[cfg(doc)]
 use super::keys::Key;
 use super::ranks::{Quantile, TypicalRankError};
@@ -94,6 +95,7 @@ pub struct Noised {
     pub(super) kind: &'static str,
     pub(super) scale: f64,
     pub(super) ranks: Option<Ranks>,
+    pub(super) crossing: Option<Crossing>,
     pub(super) typical: Option<TypicalRankError>,
     pub(super) over_bound: Option<f64>,
     pub(super) strategy: Option<&'static str>,
@@ -139,6 +141,7 @@ impl Noised {
             kind,
             scale,
             ranks: None,
+            crossing: None,
             typical: None,
             over_bound: None,
             strategy: None,
@@ -174,6 +177,11 @@ impl Noised {
     /// Returns the guarantee about its rank, if it is found by that.
     pub fn ranks(&self) -> Option<Ranks> {
         self.ranks
+    }
+
+    /// Returns what an alert says of the number, if it is one.
+    pub fn crossing(&self) -> Option<Crossing> {
+        self.crossing
     }
 
     /// The rank error to expect of a quantile where values differ and lie evenly among the answers. It is no promise.

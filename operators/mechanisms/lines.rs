@@ -71,7 +71,8 @@ pub trait ReleaseLines {
 /// `"total":"last 24"` before its confidence, with `"gaps":[{..}]` where it leaves out windows that were skipped, and by which
 /// strategy it is noised. Means whose ranges are found say `"covariance":[{"with":"price","value":4.1,"scale":0.2},..]`, one for each
 /// coordinate, with the deviation of its noise, where the bounds fit. A stable mean says
-/// `"grid"`, the step in which it is released. `"interval_of":"bounded"` says that the interval holds the number
+/// `"grid"`, the step in which it is released. An alert has a value of 1 where it fired and of 0 where it was silent, and its noise says
+/// `"above"` and `"surely"`, between which it may do either, and how many alarms are left ([`Crossing`](super::Crossing)). `"interval_of":"bounded"` says that the interval holds the number
 /// after the contribution bound and the range, which may have left something out; without it they leave nothing
 /// out. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
@@ -277,6 +278,14 @@ struct NoiseLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_error: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    above: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surely: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alarms: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alarms_left: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     over_bound: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strategy: Option<&'static str>,
@@ -295,11 +304,25 @@ impl NoiseLine {
             }
             Some(Ranks::Within { rank_error, .. }) => (None, None, Some(rank_error)),
         };
-        let Noised { number, kind, scale, over_bound, strategy, assumes, grid, .. } = *noise;
+        let Noised { number, kind, scale, crossing, over_bound, strategy, assumes, grid, .. } = *noise;
         // As much as anybody reads of it.
         let over_bound = over_bound.map(|over| (over * 1e4).round() / 1e4);
-        let number = Some(number);
-        NoiseLine { number, kind, scale, comparisons, tau, rank_error, over_bound, strategy, grid, assumes }
+        NoiseLine {
+            number: Some(number),
+            kind,
+            scale,
+            comparisons,
+            tau,
+            rank_error,
+            above: crossing.map(|crossing| crossing.above()),
+            surely: crossing.map(|crossing| crossing.surely()),
+            alarms: crossing.map(|crossing| crossing.alarms()),
+            alarms_left: crossing.map(|crossing| crossing.left()),
+            over_bound,
+            strategy,
+            grid,
+            assumes,
+        }
     }
 }
 

@@ -96,6 +96,7 @@
 //! remember every person, or would hold for none.
 
 mod additive;
+mod alerts;
 mod answer;
 mod bound;
 mod edges;
@@ -130,6 +131,7 @@ pub use additive::Family;
 #[cfg(feature = "cli")]
 pub(crate) use additive::{COUNTING, is_near};
 pub use additive::{Gaussian, Laplace};
+pub use alerts::{AboveThreshold, Crossing, PreparedAlert, ThresholdAlert};
 pub use answer::DecimalPoint;
 pub use answer::{Answer, Coordinate, Covariance, Estimate, Noised, Ranks};
 pub use bound::Sensitivity;

@@ -14,7 +14,7 @@ mod ranks;
 
 use std::borrow::Cow;
 
-pub(crate) use cell::{CellLine, CellNoise, LineCovariance, LineKey};
+pub(crate) use cell::{AlertLine, CellLine, CellNoise, LineCovariance, LineKey};
 #[cfg(feature = "cli")]
 pub use damage::LineError;
 #[cfg(feature = "cli")]

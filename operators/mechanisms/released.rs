@@ -61,6 +61,12 @@ pub struct ReleasedNoise {
     pub quantile: Option<f64>,
     /// The number of people by which a quantile may be off.
     pub rank_error: Option<u64>,
+    /// The number up to which an alert is silent.
+    pub above: Option<u64>,
+    /// The number from which on an alert fires.
+    pub surely: Option<u64>,
+    /// The alarms that an alert has left after the window.
+    pub alarms_left: Option<u64>,
     /// The strategy that correlates the noise of running totals.
     pub strategy: Option<String>,
     /// The standard deviation over the least that is possible at the same price, where it is known.
@@ -177,6 +183,7 @@ impl ReleasedNoise {
         // What is there must be a number.
         let float = |text: Option<&str>| text.map(str::parse).transpose().ok();
         let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
+        let alert = noise.alert();
         Some(ReleasedNoise {
             number: text(&noise.number),
             kind: noise.kind.clone().into_owned(),
@@ -185,6 +192,9 @@ impl ReleasedNoise {
             comparisons: noise.comparisons,
             quantile: float(quantile)?,
             rank_error: noise.rank_error().map(str::parse).transpose().ok()?,
+            above: alert.map(|alert| alert.above),
+            surely: alert.map(|alert| alert.surely),
+            alarms_left: alert.map(|alert| alert.left),
             strategy: text(&noise.strategy),
             over_bound: float(noise.over_bound())?,
             grid: float(noise.grid())?,

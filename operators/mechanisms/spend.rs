@@ -1,8 +1,10 @@
 //! The amount that a release may spend, and its division among draws.
 
+use dashu_int::UBig;
+
 use super::additive::COUNTING;
 use super::bound::ContributionBound;
-use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost};
+use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost, gdp};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// The cost of additive noise, in one of the currencies that have a closed form for many cells at once.
@@ -61,6 +63,30 @@ impl Spend {
     /// One of this number of parts, rounded down.
     pub(super) fn part_of(self, parts: u64) -> Spend {
         self.alike(BudgetUnits::from_bits(self.units().to_bits() / u128::from(parts.max(1))))
+    }
+
+    /// Returns the largest pure epsilon or, in zCDP and in mu, the largest bounded range that each of `parts` mechanisms may
+    /// have, in units of 2^-64.
+    ///
+    /// Rounded down: epsilons, or the rhos or squares of mu that ranges cost, add up to no more than what is spent. A range of
+    /// epsilon costs `epsilon^2 / 8` of rho (Cesar and Rogers 2021); in units of 2^-64 that is `bits^2 <= 2^67 rho`, and the
+    /// largest such whole number is taken.
+    pub(super) fn range_of_each(self, parts: u64) -> u128 {
+        let part = self.part_of(parts).units();
+        match self {
+            Spend::Pure(_) => part.to_bits(),
+            // The mu of a range is that of half of it, as pure epsilon.
+            Spend::Mu(_) => {
+                let half = gdp::epsilon_within(gdp::mu_within_rho(part));
+                let half = half.and_then(|half| BudgetUnits::at_most_float("epsilon", half));
+                half.map_or(0, |half| 2 * half.to_bits())
+            }
+            // A root of less than 2^195.
+            Spend::Rho(_) => {
+                let square = UBig::from(part.to_bits()) << 67usize;
+                u128::try_from(&square.nth_root(2)).unwrap_or(u128::MAX)
+            }
+        }
     }
 
     /// The cost of all of it, beside a delta, with the price of a part of a person.

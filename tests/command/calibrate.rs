@@ -163,6 +163,51 @@ fn a_quantile_is_calibrated_to_a_budget() {
     }
 }
 
+// The widths of a search over 481 divisions of the price, at .05: .306 and .294 for 24 windows, and so on.
+#[test]
+fn an_alert_is_calibrated_to_a_budget() {
+    let alert =
+        |arguments: &[&str]| json(&[&["calibrate", "alert", "--json", "--above", "500"], arguments].concat());
+    for (rho, windows, epsilons, width) in [
+        ("0.1", "24", [0.306, 0.294], 35.4),
+        ("0.1", "720", [0.267, 0.314], 46.5),
+        ("0.02", "8760", [0.110, 0.145], 121.6),
+        ("0.005", "100000", [0.052, 0.074], 276.4),
+    ] {
+        let answer = alert(&["--rho", rho, "--windows", windows]);
+        let scales = ["scale_of_threshold", "scale_of_number"].map(|scale| answer[scale].as_f64().unwrap());
+        // The optimum is flat.
+        for (scale, epsilon) in scales.iter().zip(epsilons) {
+            assert!((1.0 / scale / epsilon - 1.0).abs() < 0.03, "{answer}");
+        }
+        let band = answer["surely"].as_u64().unwrap() - 500;
+        assert!((width - 1.0..width + 1.5).contains(&(band as f64)), "{answer}");
+    }
+    let band = |arguments: &[&str]| alert(arguments)["surely"].as_f64().unwrap() - 500.0;
+    let one = band(&["--epsilon", "1", "--windows", "720"]);
+    let records = band(&["--epsilon", "1", "--windows", "720", "--per-key", "10"]);
+    assert!((records / one - 10.0).abs() < 0.5, "{one} {records}");
+    assert_eq!(band(&["--epsilon", "1", "--windows", "72", "--keys", "10"]), one);
+    let four = band(&["--rho", "0.1", "--windows", "720", "--alarms", "4"]);
+    assert!(four > 2.0 * band(&["--rho", "0.1", "--windows", "720"]), "{four}");
+    let (code, page, _) =
+        discreet(&["calibrate", "alert", "--above", "500", "--rho", "0.1", "--windows", "720"]);
+    assert!(code == 0 && page.contains("silent up to   500\n") && page.contains("for 1 alarm,"), "{page}");
+    for (arguments, words) in [
+        (&["--rho", "0.1", "--windows", "0"][..], "windows: found zero"),
+        (&["--rho", "0.1", "--windows", "5", "--alarms", "0"], "alarms: found zero"),
+        (&["--rho", "0.1", "--windows", "5", "--wrong", "1"], "wrong: found"),
+        (&["--epsilon", "1e-12", "--windows", "5"], "epsilon: found"),
+        (
+            &["--epsilon", "1", "--windows", "5", "--keys", "18446744073709551615"],
+            "keys: found more than 2^64",
+        ),
+    ] {
+        let (code, _, error) = discreet(&[&["calibrate", "alert", "--above", "500"], arguments].concat());
+        assert!(code == 78 && error.contains(words), "{arguments:?}: {error}");
+    }
+}
+
 // 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
 // binary response.
 #[test]

@@ -143,15 +143,15 @@ fn fitted_values_stand_at_the_end_of_their_lines_and_have_less_error() {
         assert!(most.is_none_or(|most| fitted <= most * value), "{summary}");
     }
     // Errors that follow each other make this one uneven: .31 in the mean of 400 demonstrations, above .8 in one of a hundred. The median
-    // of five exceeds .8 once in a hundred thousand runs.
-    let mut gains = [(); 5].map(|()| {
+    // of nine exceeds .8 once in a hundred million runs.
+    let mut gains = [(); 9].map(|()| {
         let place = Directory::new("fit-again");
         let (_, _, summary) = discreet(&[&["fit", &demonstration(&place).0][..], &FITS].concat());
         let [value, fitted] = errors(&summary, "means");
         fitted / value
     });
     gains.sort_by(f64::total_cmp);
-    assert!(gains[2] < 0.8, "{gains:?}");
+    assert!(gains[4] < 0.8, "{gains:?}");
     // Totals of one series never fall.
     let totals =
         out.lines().map(fields).filter(|line| line["release"] == "so_far" && !line["fitted"].is_null());

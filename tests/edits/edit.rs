@@ -537,6 +537,29 @@ pub(crate) const EDITS: &[Edit] = &[
         .with(&[("release.variance.keys", None)]),
     edit("release.variance.of", "another", "\"other_amount\""),
     edit("release.variance.range", "another", "[0, 9]"),
+    edit("release.alert.count", "another", "\"people\"").with(&[("release.bound.per_key", None)]),
+    edit("release.alert.above", "another", "6"),
+    edit("release.alert.alarms", "another", "2"),
+    edit("release.alert.pause", "another", "1"),
+    edit("release.alert.wrong", "another", "0.2"),
+    edit("release.alert.windows", "stated", "100").on(&["alert"]),
+    edit("release.alert.by", "another", "\"other_page\""),
+    edit("release.alert.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.alert.by"))
+        .named("alert.by")
+        .with(&[("release.alert.by", None), ("release.alert.by.depth", Some("1"))]),
+    edit("release.alert.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.alert.by"))
+        .named("alert.by")
+        .with(&[("release.alert.by", None), ("release.alert.by.of", Some("\"page\""))]),
+    edit("release.alert.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.alert.by"))
+        .named("alert.by")
+        .with(&[("release.alert.by", None), ("release.alert.by.of", Some("\"amount\""))]),
+    edit("release.alert.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.alert.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["alert"])
+        .with(&[("release.alert.keys", None)]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.each", "another", "\"greatest\"").on(&["ranked"]),
     edit("release.quantile.step", "another", "2"),

@@ -435,6 +435,21 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "alert",
+            &[
+                ("release.alert.count", "\"records\""),
+                ("release.alert.above", "5"),
+                ("release.alert.alarms", "3"),
+                ("release.alert.pause", "2"),
+                ("release.alert.wrong", "0.1"),
+                ("release.alert.by", "\"page\""),
+                ("release.alert.keys", grouped),
+                ("release.bound.per_key", "2"),
+                ("release.noise", "\"geometric\""),
+                ("release.cost.rho", "0.5"),
+            ],
+        ),
+        Job::new(
             "ranked",
             &[
                 ("release.quantile.of", "\"amount\""),

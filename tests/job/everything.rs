@@ -201,6 +201,10 @@ impl Cell<'_> {
         match self.word {
             "count" | "histogram" => both(self.items.len() as f64),
             "people" => both(self.people().len() as f64),
+            "alert" => {
+                let above = self.statistic()["above"].as_u64().unwrap() as usize;
+                both(f64::from(u8::from(self.people().len() > above)))
+            }
             "sum" => {
                 let of =
                     |items: &Vec<&Item>| items.iter().map(|item| value(self.field("of"), item)).sum::<f64>();

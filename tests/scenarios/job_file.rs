@@ -317,6 +317,25 @@ fn release(job: &mut JobText, row: &Row) {
                 ("step", Some("1".to_owned())),
             ]
         }
+        // No alert has its last alarm in these windows: behind it there are no lines.
+        ("alert", form) => {
+            let [count, above, alarms] = match form {
+                "0" => ["people", "1000", "1"],
+                "1" => ["records", "0", "1000"],
+                "2" => ["people", "3", "100"],
+                "3" => ["records", "20", "100"],
+                _ => ["people", "0", "1000"],
+            };
+            let windows = row.is("horizon", &["no"]).then(|| "1000".to_owned());
+            vec![
+                ("count", Some(quoted(count))),
+                ("above", Some(above.to_owned())),
+                ("alarms", Some(alarms.to_owned())),
+                ("pause", (form == "2").then(|| "1".to_owned())),
+                ("wrong", (form == "1").then(|| "0.2".to_owned())),
+                ("windows", windows),
+            ]
+        }
         other => panic!("{other:?} has no fields here"),
     };
     let rollup = row.is("rollup", &["yes"]).then(|| "true".to_owned());
@@ -328,7 +347,8 @@ fn release(job: &mut JobText, row: &Row) {
     let many = row.is("bound", &["wide"]) && !row.is("unit", &["record"]) && !finds;
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     // Of a person there is one value.
-    let is_of_people = statistic == "quantile" && ["2", "3", "4"].contains(&form);
+    let is_of_people = statistic == "quantile" && ["2", "3", "4"].contains(&form)
+        || statistic == "alert" && !["1", "3"].contains(&form);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
     let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };
@@ -338,6 +358,7 @@ fn release(job: &mut JobText, row: &Row) {
         (
             "keys",
             match (keyed, in_part) {
+                _ if statistic == "alert" => None,
                 (false, _) => None,
                 (true, false) => most("8"),
                 (true, true) => Some(if many { "8" } else { "2" }.to_owned()),

@@ -51,6 +51,7 @@ pub(crate) const FACTORS: &[Factor] = &[
             "min",
             "altogether",
             "quantile",
+            "alert",
         ],
     ),
     // The form of a statistic: `each` and `grid` of a max or min, `each`, `q` and `step` of a quantile, the range of others.
@@ -60,7 +61,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("by", &["field", "derived", "several"]),
     // The totals of the level above the keys.
     ("rollup", &["no", "yes"]),
-    ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"]),
+    ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip", "geometric"]),
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
     // The entries of people over the last windows.
@@ -109,7 +110,22 @@ const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogra
 /// Statistics that may have keys; a histogram has its buckets.
 const KEYED: &[&str] =
     &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
-const UNWEIGHTED: &[&str] = &["means", "variance", "ratio", "max", "min", "altogether", "quantile"];
+const UNWEIGHTED: &[&str] = &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "alert"];
+/// Statistics that are released as numbers, each window or all together.
+const NUMBERS: &[&str] = &[
+    "count",
+    "people",
+    "sum",
+    "mean",
+    "means",
+    "variance",
+    "ratio",
+    "histogram",
+    "max",
+    "min",
+    "altogether",
+    "quantile",
+];
 
 const NO_PEOPLE: &[&str] = &[
     "count",
@@ -123,6 +139,7 @@ const NO_PEOPLE: &[&str] = &[
     "min",
     "altogether",
     "quantile",
+    "alert",
 ];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
 
@@ -223,6 +240,14 @@ pub(crate) const RULES: &[Rule] = &[
         Check("release[1].noise"),
     ),
     Rule(&[("statistic", &["quantile"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
+    Rule(
+        &[("statistic", &["alert"]), ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])],
+        Check("release[1].noise"),
+    ),
+    Rule(&[("statistic", NUMBERS), ("noise", &["geometric"])], Check("release[1].noise")),
+    // An alert asks each key in every window, and costs the same for a person in any number of windows.
+    Rule(&[("statistic", &["alert"]), ("keys", &["discover"])], Check("release[1].alert.keys")),
+    Rule(&[("statistic", &["alert"]), ("windows", &["some"])], Check("release[1].bound.windows")),
     Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
     // An accounting is of an epsilon with a delta, and a Gaussian one of every order and no stable mean.
     Rule(&[("budget", &["epsilon"]), ("accounting", &["gaussian", "zcdp"])], Check("privacy.accounting")),
@@ -246,7 +271,10 @@ pub(crate) const RULES: &[Rule] = &[
     // Keys of several parts have a level above, of which sums over records and keys are totals.
     Rule(&[("rollup", &["yes"]), ("by", &["field", "derived"])], Check("rollup")),
     Rule(
-        &[("rollup", &["yes"]), ("statistic", &["people", "means", "max", "min", "altogether", "quantile"])],
+        &[
+            ("rollup", &["yes"]),
+            ("statistic", &["people", "means", "max", "min", "altogether", "quantile", "alert"]),
+        ],
         Check("rollup"),
     ),
     // A histogram has no other keys.
@@ -266,6 +294,7 @@ pub(crate) const RULES: &[Rule] = &[
             ("price", &["share"]),
             ("every", TIMED),
             ("running", &["no", "false"]),
+            ("statistic", NUMBERS),
             ("windows", &["no"]),
             ("horizon", &["no"]),
         ],
@@ -294,7 +323,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("unit", &["record"]), ("statistic", &["quantile"]), ("form", &["4"])], Check("each")),
     // Totals over windows.
     Rule(
-        &[("running", RUNS), ("statistic", &["means", "max", "min", "altogether", "quantile"])],
+        &[("running", RUNS), ("statistic", &["means", "max", "min", "altogether", "quantile", "alert"])],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
@@ -345,6 +374,9 @@ pub(crate) const TRIPLES: &[Combination] = &[
         ("form", &["2"]),
         ("bound", &["wide", "tight"]),
     ],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("keys", &["no", "listed", "file"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("form", &["0", "1", "2", "3", "4"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("over", &["two"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("by", &["several"])],
     &[
         ("mode", &["demo", "replay", "run"]),

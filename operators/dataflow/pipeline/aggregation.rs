@@ -8,7 +8,9 @@ use crate::dataflow::bounding::{
 };
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
-use crate::mechanisms::{Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Summary, Tally, Total};
+use crate::mechanisms::{
+    Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Summary, Tally, ThresholdAlert, Total,
+};
 
 /// A type that a statistic may be grouped by: a number, a text, nothing.
 pub trait GroupingKey: Key + Identity {}
@@ -172,7 +174,7 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Total, Mean);
+shared!(Total, Mean, ThresholdAlert);
 
 /// A measure of records, and of a sum over them.
 pub trait SummedMeasure: Measure {

@@ -16,6 +16,7 @@ pub(crate) use pair_sums::EverySquare;
 pub use aggregation::{
     Aggregation, Averaging, CountingByKey, GroupingKey, KeyedAggregation, LifetimeBound, SumsByKey,
 };
+pub use alerts::Alerting;
 pub use bounded::{Bounded, Ranking, RankingPeople, Searching};
 pub use pair_sums::{PairSumming, RunningPairs};
 pub use protect::{
@@ -30,6 +31,7 @@ pub use window::Windowed;
 
 mod admission;
 mod aggregation;
+mod alerts;
 mod backend;
 mod binding;
 mod bounded;

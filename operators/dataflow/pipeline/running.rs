@@ -103,7 +103,7 @@ impl<'scope, D, U: ProtectedUnit<D>, T, K: GroupingKey, M: SummedMeasure + 'stat
         self.over(windows.map(|windows| TotalSpan::People { windows, last, entries }))
     }
 
-    fn last_window(&self, remedy: &'static str) -> Result<u64, Invalid> {
+    pub(super) fn last_window(&self, remedy: &'static str) -> Result<u64, Invalid> {
         match &self.bounded.windows.schedule {
             Some(schedule) if schedule.is_bounded() => Ok(schedule.count()),
             _ => Err(Invalid::new("until", InvalidKind::Missing, remedy)),

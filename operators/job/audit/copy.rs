@@ -16,7 +16,7 @@ use crate::job::config::{
 };
 use crate::job::derived::DerivedFields;
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::{AuditedStatistic, CellKey, NoiseKind, Reserved};
+use crate::job::statistics::{AuditedStatistic, CellKey, NoiseKind, Reserved, StatisticSpec};
 use crate::job::unfit::UnfitJob;
 use crate::ledger::LedgerKey;
 
@@ -167,6 +167,9 @@ fn windows(job: &Job, plan: &ReleasePlan) -> u64 {
 fn obstacle(release: &ReleaseSpec) -> Option<NotAudited> {
     if release.running.is_some() {
         return Some("its windows are added up, with noise that is correlated");
+    }
+    if matches!(release.statistic, StatisticSpec::Alert(_)) {
+        return Some("it says of a window whether a number is above a threshold, and not the number");
     }
     if release.bound.weight.is_some() {
         return Some("its people count in parts of a step");

@@ -224,12 +224,11 @@ impl ReleaseSpec {
 pub(super) fn agree(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
     let RunningSpec { strategy } = release.running?;
     if !release.statistic.as_statistic().adds_up() {
-        let found = format!("a running {}", release.statistic.word());
+        let word = release.statistic.word();
+        let found = format!("a running {word}");
         let why = "of several windows is no sum of what each of them has";
-        let remedy = format!(
-            "count, people, sum, histogram, mean, variance or ratio: a {} {why}",
-            release.statistic.word()
-        );
+        let a = if word.starts_with('a') { "an" } else { "a" };
+        let remedy = format!("count, people, sum, histogram, mean, variance or ratio: {a} {word} {why}");
         return node.descendant(&["running"]).conflict(found, remedy);
     }
     if release.statistic.grouping().is_some_and(|grouping| grouping.rollup) {
@@ -277,12 +276,16 @@ pub(super) fn check_noise(node: &ConfigNode<'_>, release: &ReleaseSpec, pure: bo
     false
 }
 
-/// Refuses a running total beside releases that bound windows: a budget account promises either a number of
+/// Refuses a running total or an alert beside releases that bound windows: a budget account promises either a number of
 /// windows of each person, or not.
-pub(super) fn refuse_window_bounds(node: &ConfigNode<'_>) -> Option<()> {
+pub(super) fn refuse_window_bounds(node: &ConfigNode<'_>, release: &ReleaseSpec) -> Option<()> {
+    let (field, what) = match release.running {
+        Some(_) => ("running", "a running total"),
+        None => (release.statistic.word(), "an alert"),
+    };
     let remedy = "another account for it, in a job of its own, whose budget people spend beside this one: in this job a \
          release counts a person in a number of windows";
-    node.descendant(&["running"]).conflict("a running total beside releases that bound windows", remedy)
+    node.descendant(&[field]).conflict(format!("{what} beside releases that bound windows"), remedy)
 }
 
 #[cfg(test)]

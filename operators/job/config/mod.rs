@@ -61,10 +61,10 @@ pub use watch::WatchSpec;
 
 pub use super::derived::DerivedField;
 pub use super::statistics::{
-    AltogetherSpec, AnswerRange, CountSpec, GridSpec, GroupingSpec, HistogramSpec, JobFunction, KeyPart,
-    KeysSpec, MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec, MeasuredSpec, MinSpec,
-    MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec, RankedOf, RatioMeasure, RatioOfRecords, RatioSpec,
-    StatisticSpec, SumSpec, VarianceOfRecords, VarianceSpec, VectorBound,
+    AlertCount, AlertSpec, AltogetherSpec, AnswerRange, CountSpec, GridSpec, GroupingSpec, HistogramSpec,
+    JobFunction, KeyPart, KeysSpec, MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec,
+    MeasuredSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec, RankedOf, RatioMeasure,
+    RatioOfRecords, RatioSpec, StatisticSpec, SumSpec, VarianceOfRecords, VarianceSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

@@ -118,6 +118,11 @@ impl ReleaseSpec {
         self.statistic.grouping().is_some_and(|grouping| grouping.keys == KeysSpec::Discover)
     }
 
+    /// Returns true if all of its windows are paid for together, before the first.
+    pub(in crate::job) fn pays_once(&self) -> bool {
+        self.running.is_some() || self.statistic.as_statistic().pays_once()
+    }
+
     /// Returns true if the release publishes the number of people who are in one of the last windows, paid for once.
     pub(in crate::job) fn is_of_present_people(&self) -> bool {
         let contribution = self.statistic.as_statistic().contribution();

@@ -1,6 +1,9 @@
 //! The sentences of one released number: its name, its value, its interval and its noise.
 
-use crate::job::config::{KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, VectorBound};
+use super::alert::AlertSentences;
+use crate::job::config::{
+    AlertCount, KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, VectorBound,
+};
 use crate::mechanisms::BOTH_ENDS;
 use crate::mechanisms::release_line::{
     CellLine, CellNoise, LineCovariance, LineKey, RankInterval, ShownNumbers, silent_among, spans_nearly,
@@ -30,9 +33,12 @@ pub(super) struct CellSentences<'c, 'l> {
 /// The range that the values of a mean were brought into, where the job states a wider one.
 const FOUND: &str = "the closer range that was found";
 
-impl<'c> CellSentences<'c, '_> {
+impl<'c, 'l> CellSentences<'c, 'l> {
     /// Returns the number in a sentence, and of a demonstration the exact ones.
     pub(super) fn value(&self) -> String {
+        if let Some(alert) = self.alert() {
+            return alert.value();
+        }
         let (cell, subject) = (self.cell, self.subject());
         let shown = cell.shown();
         let number = match shown.value {
@@ -70,6 +76,12 @@ impl<'c> CellSentences<'c, '_> {
         }
         exact += &cell.off.map(|off| self.off(off)).unwrap_or_default();
         format!("{number}{level}{few}{exact}")
+    }
+
+    /// Returns the sentences of an alert, if it is one.
+    fn alert(&self) -> Option<AlertSentences<'_, 'l>> {
+        let alert = self.cell.noise.first()?.alert()?;
+        Some(AlertSentences { cell: self.cell, alert, subject: self.subject() })
     }
 
     /// Returns the error of a demonstration's value, in people or in ranks.
@@ -231,6 +243,9 @@ impl<'c> CellSentences<'c, '_> {
     /// Returns the interval in sentences.
     pub(super) fn interval(&self) -> String {
         let cell = self.cell;
+        if let Some(alert) = self.alert() {
+            return alert.interval(&percent(cell.confidence));
+        }
         let ShownNumbers { low, high, .. } = cell.shown();
         let sure = match cell.confidence {
             "1" => "with certainty".to_owned(),
@@ -338,6 +353,9 @@ impl<'c> CellSentences<'c, '_> {
 
     /// Returns the noise in sentences.
     pub(super) fn noise(&self) -> String {
+        if let Some(alert) = self.alert() {
+            return alert.noise();
+        }
         self.cell.noise.iter().map(|law| self.law(law)).collect::<Vec<_>>().join(" ")
     }
 
@@ -472,6 +490,10 @@ fn stated(statistic: &StatisticSpec, q: Option<&str>, unit: &str) -> String {
     match statistic {
         StatisticSpec::Count(_) | StatisticSpec::Histogram(_) => "The number of records".to_owned(),
         StatisticSpec::People(_) if unit == "record" => "The number of records".to_owned(),
+        StatisticSpec::Alert(alert) if unit == "record" || alert.count == AlertCount::Records => {
+            "The number of records".to_owned()
+        }
+        StatisticSpec::Alert(_) => "The number of people".to_owned(),
         StatisticSpec::People(_) => "The number of people".to_owned(),
         StatisticSpec::Sum(sum) => format!("The sum of {:?}", sum.measure.of),
         StatisticSpec::Mean(mean) => format!("The mean of {:?}", mean.measure.of),

@@ -28,8 +28,8 @@ pub(super) use expected::{longer, percent};
 pub use keys::{ExpectedKey, ExpectedKeys};
 pub(super) use page::{line, short};
 pub use parts::{
-    FoundNoise, Moves, NoiseOptimality, OtherReleases, Planned, PlannedCost, PlannedKeys, PlannedMemory,
-    PlannedNoise, PlannedRunning, PlannedWindows,
+    FoundNoise, Moves, NoiseOptimality, OtherReleases, Planned, PlannedAlert, PlannedCost, PlannedKeys,
+    PlannedMemory, PlannedNoise, PlannedRunning, PlannedWindows,
 };
 
 pub use replay::ReplayMemory;
@@ -251,6 +251,7 @@ fn planned(
         near: statistic.optimality(settled, &offer.cost),
         accounting: None,
         running: parts::planned_running(settled, offer),
+        alert: parts::planned_alert(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),
@@ -278,6 +279,7 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
         scale: noised.scale(),
         interval: *interval,
         one_outside_of: 10 * numbers,
+        is_of_alert: noised.crossing().is_some(),
         ranks: noised.ranks(),
         typical: noised.typical(),
     };

@@ -5,10 +5,12 @@ mod phrases;
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-use phrases::{keys, memory, moves, noise, shares, strategy, typical, windows};
+use phrases::{
+    alert, in_a_cell, instead_of_numbers, keys, memory, moves, noise, shares, strategy, typical, windows,
+};
 
 use super::expected::{described, percent};
-use super::{ExpectedAnswer, Plan, Planned, PlannedAsk, PlannedCost, PlannedKeys};
+use super::{ExpectedAnswer, Plan, Planned, PlannedAlert, PlannedAsk, PlannedCost, PlannedKeys};
 use crate::job::run::six_digits;
 use crate::words::wrapped;
 
@@ -96,6 +98,9 @@ impl Plan {
             let stand_in = "of many values that differ and lie evenly among the answers; no promise, and more where many are equal";
             line(f, "typically", &format!("{}: {stand_in}", typical.join("; ")))?;
         }
+        if let Some(planned) = &release.alert {
+            return self.alert(f, release, planned, units);
+        }
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
         let tenth = match &release.error_is_of {
@@ -120,10 +125,7 @@ impl Plan {
         }
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;
-            let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
-            let paid = format!("{}, paid once, with the first{first}", self.cost(&release.cost));
-            line(f, "all windows", &paid)?;
-            self.cut(f, release)?;
+            self.paid_once(f, release)?;
         } else {
             self.account(f, release)?;
         }
@@ -145,11 +147,41 @@ impl Plan {
                 &format!("{:.3} of the noise with {}{least}", compared.times, compared.other),
             )?;
         }
+        self.end(f, release)
+    }
+
+    /// Writes the memory of a release, and the releases that it shares people with.
+    fn end(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
         line(f, "memory", &memory(release.memory))?;
         if release.shares_people.is_empty() {
             return Ok(());
         }
         line(f, "shares", &shares(&release.shares_people, &release.shares_keys))
+    }
+
+    /// Writes what an alert says, and what it costs.
+    fn alert(
+        &self,
+        f: &mut Formatter<'_>,
+        release: &Planned,
+        planned: &PlannedAlert,
+        units: &str,
+    ) -> fmt::Result {
+        line(f, "alert", &alert(planned, units))?;
+        if let Some(expected) = &release.expected {
+            line(f, "expected", &in_a_cell(planned, expected.people, units))?;
+        }
+        self.paid_once(f, release)?;
+        line(f, "instead of", &instead_of_numbers(planned))?;
+        self.end(f, release)
+    }
+
+    /// Writes the cost of all windows, if it is paid with the first of them.
+    fn paid_once(&self, f: &mut Formatter<'_>, release: &Planned) -> fmt::Result {
+        let first = release.windows.count.map_or(String::new(), |count| format!(" of {count}"));
+        let paid = format!("{}, paid once, with the first{first}", self.cost(&release.cost));
+        line(f, "all windows", &paid)?;
+        self.cut(f, release)
     }
 
     fn ask(&self, f: &mut Formatter<'_>, ask: &PlannedAsk) -> fmt::Result {

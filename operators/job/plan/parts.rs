@@ -10,11 +10,12 @@ use smallvec::SmallVec;
 use super::accounting::ComparedNoise;
 use super::expected::ExpectedError;
 use crate::accounting::running::Strategy;
+use crate::accounting::{GaussianCost, PrivacyCost};
 use crate::dataflow::{Schedule, Weekday};
 use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
-use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic};
+use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic, StatisticSpec};
 use crate::mechanisms::{Ranks, TotalSpan, TypicalRankError};
 use crate::time::Time;
 
@@ -44,6 +45,9 @@ pub struct Planned {
     pub windows: PlannedWindows,
     /// The running total over windows, if the release has one.
     pub running: Option<PlannedRunning>,
+    /// The alert, if the release is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alert: Option<PlannedAlert>,
     /// The contribution bound, in words.
     pub bound: String,
     /// The keys of the release.
@@ -192,6 +196,27 @@ pub struct PlannedRunning {
     pub as_windows: Option<u64>,
 }
 
+/// An alert, paid for once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PlannedAlert {
+    /// The number up to which it is silent.
+    pub above: u64,
+    /// The number from which on it fires.
+    pub surely: u64,
+    /// The alarms that the price pays for.
+    pub alarms: u32,
+    /// The number of windows behind an alarm in which its key is not asked for.
+    pub pause: u64,
+    /// The probability of any mistake in all of these windows, and for all keys.
+    pub wrong: f64,
+    /// The number of windows that it is stated for.
+    pub windows: u64,
+    /// The price of the number itself in each of these windows, with errors that would tell as much, over the price of the
+    /// alert: for a person who is in all of them.
+    pub instead_of_numbers: f64,
+}
+
 /// The keys of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -263,6 +288,9 @@ pub struct PlannedNoise {
     /// The number of errors of which one is outside of the interval.
     #[serde(skip)]
     pub one_outside_of: u32,
+    /// True if the noise is an alert's, on a number and on a threshold.
+    #[serde(skip)]
+    pub is_of_alert: bool,
     /// The guarantee about the answer's rank, if there is none about its value; it holds for ninety-nine of a
     /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
     #[serde(flatten, serialize_with = "rank_fields")]
@@ -403,6 +431,37 @@ fn open(job: &Job, release: &ReleaseSpec, schedule: &Schedule) -> Option<u64> {
     // The windows that contain one moment, and those that ended and still take records.
     let open = (first.end() - first.start()).saturating_add(late).saturating_add(step - 1) / step;
     Some(open.unsigned_abs())
+}
+
+/// Returns the plan of an alert.
+pub(super) fn planned_alert(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedAlert> {
+    let StatisticSpec::Alert(alert) = &offer.statistic else { return None };
+    let crossing = settled.noise.first()?.crossing()?;
+    let windows = alert.planned(offer.windows())?;
+    let numbers = offer.keys.listed().map_or(1, |keys| keys.len() as u64).saturating_mul(windows);
+    // An error of half of the distance between the ends on both sides.
+    let error = (crossing.surely() - crossing.above()) as f64 / 2.0;
+    let step = settled.sensitivities.first()?.sensitivity.linf() as f64;
+    let paid = |each: f64, all: f64| windows as f64 * each / all;
+    let instead_of_numbers = match &offer.cost {
+        PrivacyCost::Pure { epsilon } => {
+            paid(step * libm::log(numbers as f64 / alert.wrong.to_f64()) / error, epsilon.to_float_up())
+        }
+        cost => {
+            let (rho, _) = cost.rho_and_delta()?;
+            let errors = GaussianCost::largest(1.0, numbers, 1.0 - alert.wrong.to_f64()).ok()?;
+            paid((step * errors / error).powi(2) / 2.0, rho.to_float_up())
+        }
+    };
+    Some(PlannedAlert {
+        above: crossing.above(),
+        surely: crossing.surely(),
+        alarms: crossing.alarms(),
+        pause: alert.pause,
+        wrong: alert.wrong.to_f64(),
+        windows,
+        instead_of_numbers,
+    })
 }
 
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.

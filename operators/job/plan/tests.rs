@@ -69,6 +69,8 @@ proptest! {
             "quantile = { of = \"x\", q = [0.000001, 0.5, 0.999999], range = [0, 5] }",
             "quantile = { of = \"x\", q = 0.5, range = [-1e-9, 1e12], by = \"page\", keys = [\"a\"] }",
             "quantile = { of = \"x\", q = 0.123456, range = [0, 1], step = 1e-9 }",
+            "alert = { above = 0 }", "alert = { above = 1099511627776, alarms = 1000, wrong = 1e-9, windows = 1099511627776 }",
+            "alert = { count = \"records\", above = 7, by = \"page\", keys = [\"a\", \"b\"] }",
         ][..]),
         keys in prop::sample::select(&[1u32, 3, 1 << 20, 1 << 31][..]),
         per_key in prop::sample::select(&[1u32, 5, 1 << 20][..]),
@@ -78,8 +80,10 @@ proptest! {
         laplace: bool,
     ) {
         let is_extreme = statistic.starts_with("max") || statistic.starts_with("min");
+        let is_alert = statistic.starts_with("alert");
         let noise = match laplace {
             _ if statistic.starts_with("quantile") => "exponential",
+            _ if is_alert => "geometric",
             true if is_extreme => "exponential",
             true => "laplace",
             false => "gaussian",
@@ -88,14 +92,15 @@ proptest! {
         let over = count.parse::<u32>().map_or(String::new(), |count| format!("over = \"{}{unit}\"\n", count * over));
         let over = if so_far && !running.is_empty() { String::new() } else { over } + running;
         let keys = if statistic.contains("by") || statistic.contains("edges") { keys } else { 1 };
-        let per_key = if statistic.contains("people") { 1 } else { per_key };
-        let per_key = if is_extreme { String::new() } else { format!(", per_key = {per_key}") };
+        let per_key = if statistic.contains("people") || is_alert && !statistic.contains("records") { 1 } else { per_key };
+        let keys = if is_alert { String::new() } else { format!("keys = {keys}, ") };
+        let per_key = if is_extreme { String::new() } else { format!("per_key = {per_key}") };
         let text = GOOD
             .replace("until = 2026-04-11T00:00:00Z", until)
             .replace("lifetime", promise)
             .replace("epsilon = 1.0, delta = 1e-6", budget)
             .replace("every = \"1 day\"\n", &format!("every = \"{every}\"\n{over}"))
-            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ keys = {keys}{per_key} }}"))
+            .replace("people = {}\nbound = {}", &format!("{statistic}\nbound = {{ {keys}{per_key} }}"))
             .replace("gaussian", noise)
             .replace("share = 1", price);
         let Ok(job) = Job::parse("a.toml", &text) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! The parts of a plan that are text: a statistic, a bound and a restart in words.
 
 use crate::job::config::{Job, Protected, ReleaseSpec, SourcePlace};
-use crate::job::statistics::ContributionKind;
+use crate::job::statistics::{ContributionKind, StatisticSpec};
 
 /// Describes the statistic of a window, or of several.
 pub(in crate::job) fn statistic(job: &Job, release: &ReleaseSpec) -> String {
@@ -99,5 +99,13 @@ pub(super) fn restart(job: &Job) -> String {
         }
         false => "",
     };
-    format!("{again} Sealed releases stay as they are and are not charged again.{counters}{running}")
+    let alerts = match job.releases.iter().any(|release| matches!(release.statistic, StatisticSpec::Alert(_)))
+    {
+        true => {
+            " Alerts stay armed as they were: the noise of each threshold is kept in the ledger, sealed. Were that lost, they would \
+             be armed anew as another version, which pays anew."
+        }
+        false => "",
+    };
+    format!("{again} Sealed releases stay as they are and are not charged again.{counters}{running}{alerts}")
 }

@@ -62,9 +62,8 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
                 "noise for {bound} keys of a person, where there are {count}; give bound.keys = {count}"
             ));
         }
-        if let Some(times) = job
-            .releases
-            .get(index)
+        let paid_for_windows = job.releases.get(index).filter(|release| !release.pays_once());
+        if let Some(times) = paid_for_windows
             .and_then(|release| release.sliding_length()?.over(release.every))
             .filter(|times| *times > 1)
         {
@@ -82,7 +81,7 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
                 running.strategy, running.ratio
             ));
         }
-        if offer.running.is_none()
+        if paid_for_windows.is_some()
             && offer.schedule.count() > 1
             && !offer.schedule.is_bounded()
             && endless(job)
@@ -125,7 +124,7 @@ fn spans_of_a_record(job: &Job, offers: &[ReleasePlan]) -> Option<String> {
     if job.privacy.privacy_unit != Protected::Record || !endless(job) || job.source.local_zone().is_some() {
         return None;
     }
-    let windowed = job.releases.iter().filter(|release| release.running.is_none());
+    let windowed = job.releases.iter().filter(|release| !release.pays_once());
     let day = 86_400_000_000u64;
     // Spans are of UTC, and weeks of it begin as these do.
     let length = |every: Every| match every {

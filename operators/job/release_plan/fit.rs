@@ -55,13 +55,7 @@ pub(super) fn costs(
         .filter_map(|(index, release)| {
             let PriceSpec::Cost(words) = &release.price else { return None };
             let together = if endless(index) { ConcurrentWindows::ONE } else { together[index] };
-            Some(StatedCost {
-                index,
-                words,
-                cost: &costs[index],
-                together,
-                at_once: release.running.is_some(),
-            })
+            Some(StatedCost { index, words, cost: &costs[index], together, at_once: release.pays_once() })
         })
         .collect();
     let beside = |skipped: Option<usize>| {

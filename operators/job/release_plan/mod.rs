@@ -84,6 +84,11 @@ impl ReleasePlan {
         self.statistic.grouping().is_some_and(|grouping| grouping.rollup)
     }
 
+    /// Returns the number of windows, if there is a last one.
+    pub(crate) fn windows(&self) -> Option<u64> {
+        Some(self.schedule.count()).filter(|windows| self.schedule.is_bounded() || *windows == 1)
+    }
+
     /// Returns the terms of the statistic.
     pub(crate) fn statistic_terms(&self, job: &Job) -> Result<StatisticTerms<'_>, Invalid> {
         Ok(StatisticTerms {
@@ -91,6 +96,7 @@ impl ReleasePlan {
             keys: &self.keys,
             point: self.point(),
             running: self.running,
+            windows: self.windows(),
             rollup: self.is_rolled_up(),
             noise: &self.noise,
         })
@@ -134,13 +140,13 @@ impl Job {
                 Promise::Lifetime | Promise::Windows(_) => CutFactor::EVEN,
                 Promise::Any(_) | Promise::Each(_) => cut_factor(self, release, &place(index))?,
             };
-            together.push(match release.running {
-                // The running total is paid with its first window, for the whole time that its windows cover.
-                Some(_) => {
+            together.push(match release.pays_once() {
+                // It is paid with its first window, for the whole time that its windows cover.
+                true => {
                     let life = counted.schedule.life();
                     ConcurrentWindows::once(life.is_ok_and(|life| promise.cuts(life)), factor)
                 }
-                None => ConcurrentWindows::of(counted, promise, factor),
+                false => ConcurrentWindows::of(counted, promise, factor),
             });
         }
         let costs = fit::costs(self, &self.ask_prices(horizon)?, &together, &schedules)?;
@@ -330,6 +336,7 @@ fn bound(release: &ReleaseSpec, keys: &Keys<CellKey>) -> Bound {
     let listed = keys.listed().map_or(u64::MAX, |keys| keys.len() as u64);
     let most = match release.bound.keys {
         Some(keys) => keys.into(),
+        None if release.statistic.as_statistic().counts_in_all_keys() => listed,
         None => u64::from(release.bound.most_keys()).min(listed),
     };
     let bound = Bound::keys(most).per_key(per_key.unwrap_or(1).into());

@@ -62,6 +62,9 @@ pub struct BudgetLeft {
     is_for_ever: bool,
 }
 
+/// A part of the budget that is smaller than one over this is none.
+const NONE: u64 = 1_000_000_000;
+
 /// The part that is left of each currency of the budget, in units of [`BudgetShare::parts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PartsLeft {
@@ -367,7 +370,9 @@ impl Job {
         let part = |stated: BudgetUnits, cap: BudgetUnits, paid: BudgetUnits| {
             let (left, stated) = (cap.to_bits().saturating_sub(paid.to_bits()), stated.to_bits());
             let parts = UBig::from(left) * UBig::from(whole) / UBig::from(stated.max(1));
-            u64::try_from(parts).map_or(whole, |parts| parts.min(whole))
+            // Of shares that are no round numbers, rounding leaves a part that no release can have.
+            u64::try_from(parts)
+                .map_or(whole, |parts| if parts < whole / NONE { 0 } else { parts.min(whole) })
         };
         let alone = |own: u64| PartsLeft { own, delta: None, needed: BudgetUnits::ZERO };
         if let (

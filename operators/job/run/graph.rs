@@ -193,6 +193,7 @@ impl Graph {
                 keys: &offer.keys,
                 point: offer.point(),
                 running: offer.running,
+                windows: offer.windows(),
                 rollup: offer.is_rolled_up(),
                 noise: &offer.noise,
             },

@@ -332,7 +332,7 @@ impl<F: JobFunction> Mechanism<Largest<CellKey, F>> for ConfiguredNoise {
             NoiseKind::Exponential => {
                 Exponential::cost(self.cost()).prepare(largest).map(PreparedMaximum::Inverted)
             }
-            NoiseKind::PermuteAndFlip => Err(ConfiguredNoise::unsupported()),
+            _ => Err(ConfiguredNoise::unsupported()),
         }
     }
 }

@@ -10,6 +10,7 @@
 //!                                 └────────lay─────▶ aggregation, mechanism, release
 //! ```
 
+mod alert;
 mod audited;
 mod count;
 mod exact;
@@ -40,6 +41,7 @@ mod vector_bound;
 
 use std::path::Path;
 
+pub use alert::{AlertCount, AlertSpec};
 pub(super) use audited::{AuditedStatistic, CanaryValue, Reserved};
 pub use count::{CountSpec, PeopleSpec};
 pub(super) use exact::{ExactNumbers, ReleasedNumber};
@@ -103,6 +105,16 @@ pub(crate) trait JobStatistic {
 
     /// Returns true if its mechanism has a delta of its own, beside that of discovered keys.
     fn has_delta(&self) -> bool {
+        false
+    }
+
+    /// Returns true if all of its windows are paid for together, before the first.
+    fn pays_once(&self) -> bool {
+        false
+    }
+
+    /// Returns true if a person counts in every listed key, at the same price as in one.
+    fn counts_in_all_keys(&self) -> bool {
         false
     }
 
@@ -346,6 +358,8 @@ statistics! {
     Altogether, "altogether", AltogetherSpec;
     /// Quantiles of a field.
     Quantile, "quantile", QuantileSpec;
+    /// An alert on a count above a threshold.
+    Alert, "alert", AlertSpec;
 }
 
 impl StatisticSpec {

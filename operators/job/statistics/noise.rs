@@ -18,17 +18,20 @@ pub enum NoiseKind {
     Laplace,
     /// The exponential mechanism: it draws an answer, and adds noise to no number.
     Exponential,
+    /// One-sided geometric noise, on a threshold and on the numbers that are compared with it.
+    Geometric,
     /// Permute-and-flip: it draws one of few answers, nearer to the best than the exponential mechanism.
     PermuteAndFlip,
 }
 
 impl NoiseKind {
     /// The words of the job file.
-    pub(in crate::job) const WORDS: [(&str, NoiseKind); 4] = [
+    pub(in crate::job) const WORDS: [(&str, NoiseKind); 5] = [
         ("gaussian", NoiseKind::Gaussian),
         ("laplace", NoiseKind::Laplace),
         ("exponential", NoiseKind::Exponential),
         ("permute-and-flip", NoiseKind::PermuteAndFlip),
+        ("geometric", NoiseKind::Geometric),
     ];
 
     /// Returns the word of the job file.
@@ -38,6 +41,7 @@ impl NoiseKind {
             NoiseKind::Laplace => "laplace",
             NoiseKind::Exponential => "exponential",
             NoiseKind::PermuteAndFlip => "permute-and-flip",
+            NoiseKind::Geometric => "geometric",
         }
     }
 }
@@ -78,7 +82,7 @@ impl ConfiguredNoise {
         match self.kind {
             NoiseKind::Gaussian => Gaussian::cost(&self.cost).prepare(statistic),
             NoiseKind::Laplace => Laplace::cost(&self.cost).prepare(statistic),
-            NoiseKind::Exponential | NoiseKind::PermuteAndFlip => Err(ConfiguredNoise::unsupported()),
+            _ => Err(ConfiguredNoise::unsupported()),
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct StatisticTerms<'t> {
     pub(crate) point: DecimalPoint,
     /// The running total over windows, if the release has one.
     pub(crate) running: Option<RunningTotalSpec>,
+    /// The number of windows, if there is a last one.
+    pub(crate) windows: Option<u64>,
     /// True if the totals of the level above are released too.
     pub(crate) rollup: bool,
     /// The noise distribution, made from the cost.

@@ -353,6 +353,7 @@ pub(super) const RUNNING: &str = "it is a running total, whose bounds hold for a
 /// Returns the reason for which a statistic of this word is not tuned: its error is no part of one number of each key.
 fn of_another_error(word: &str) -> &'static str {
     match word {
+        "alert" => "an alert is silent or fires, and releases no number",
         "quantile" => "a quantile errs by ranks, and not by a part of its value",
         "max" => "a maximum errs by people above it, and not by a part of its value",
         "min" => "a minimum errs by people below it, and not by a part of its value",

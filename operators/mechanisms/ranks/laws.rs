@@ -1,13 +1,11 @@
 //! The requests for mechanisms that choose an answer by its rank.
 
-use dashu_int::UBig;
-
 use super::choose::AnswerChoice;
 use super::cuts::CutChoice;
 use super::largest::{Largest, Monotone};
 use super::quantiles::{PreparedQuantiles, Quantiles, ranked};
 use super::search::{Inverted, Searched, inverted, searched};
-use crate::accounting::{BudgetUnits, PrivacyCost, gdp};
+use crate::accounting::PrivacyCost;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::Mechanism;
 use crate::mechanisms::additive::{Family, UncheckedNoise, asks, rho_of};
@@ -191,26 +189,9 @@ impl ChoiceRule {
 pub(super) struct EpsilonShare(u128);
 
 impl EpsilonShare {
-    /// One of `parts` equal parts, rounded down: epsilons, or the rhos or squares of mu that they cost, add up to
-    /// no more than what is spent. A choice of epsilon costs `epsilon^2 / 8` of rho; in units of 2^-64 that is
-    /// `bits^2 <= 2^67 rho`, and the largest such whole number is taken.
+    /// One of `parts` equal parts.
     pub(super) fn of(spend: Spend, parts: u64) -> EpsilonShare {
-        let part = |bits: u128| bits / u128::from(parts.max(1));
-        EpsilonShare(match spend {
-            Spend::Pure(epsilon) => part(epsilon.to_bits()),
-            // The mu of a choice is that of half its range, as pure epsilon.
-            Spend::Mu(rho) => {
-                let mu = gdp::mu_within_rho(BudgetUnits::from_bits(part(rho.to_bits())));
-                let half =
-                    gdp::epsilon_within(mu).and_then(|half| BudgetUnits::at_most_float("epsilon", half));
-                half.map_or(0, |half| 2 * half.to_bits())
-            }
-            // A root of less than 2^195.
-            Spend::Rho(rho) => {
-                let square = UBig::from(part(rho.to_bits())) << 67usize;
-                u128::try_from(&square.nth_root(2)).unwrap_or(u128::MAX)
-            }
-        })
+        EpsilonShare(spend.range_of_each(parts))
     }
 
     /// A choice in which one person moves losses by at most `step`, or by parts of it that `beside` choices
@@ -262,10 +243,11 @@ impl EpsilonShare {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use dashu_int::UBig;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::accounting::BudgetUnits;
+    use crate::accounting::{BudgetUnits, gdp};
 
     proptest! {
         // Refutes a share that costs more than its part, and one that leaves some: `bits^2 <= 2^67 rho /

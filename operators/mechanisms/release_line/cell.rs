@@ -159,6 +159,23 @@ pub(crate) struct CellNoise<'a> {
     /// The assumption that is made and not proved.
     #[serde(borrow)]
     pub(crate) assumes: Option<Cow<'a, str>>,
+    above: Option<u64>,
+    surely: Option<u64>,
+    alarms: Option<u64>,
+    alarms_left: Option<u64>,
+}
+
+/// What an alert says of a number, and the alarms that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AlertLine {
+    /// The number up to which it is silent.
+    pub(crate) above: u64,
+    /// The number from which on it fires.
+    pub(crate) surely: u64,
+    /// The alarms that are paid for.
+    pub(crate) alarms: u64,
+    /// The alarms that are left after the window.
+    pub(crate) left: u64,
 }
 
 impl CellNoise<'_> {
@@ -179,6 +196,13 @@ impl CellNoise<'_> {
     /// Returns the step of the public grid of a stable mean.
     pub(crate) fn grid(&self) -> Option<&str> {
         number(self.grid)
+    }
+
+    /// Returns what an alert says of the number, if it is one.
+    pub(crate) fn alert(&self) -> Option<AlertLine> {
+        let (above, surely) = self.above.zip(self.surely)?;
+        let (alarms, left) = self.alarms.zip(self.alarms_left)?;
+        Some(AlertLine { above, surely, alarms, left })
     }
 
     fn ranked(&self) -> Option<RankInterval> {

@@ -8,7 +8,9 @@ use super::*;
 use crate::accounting::PrivacyUnit;
 use crate::dataflow::bounding::{Count, Identified, KeptRecords, Sum};
 use crate::dataflow::pipeline::aggregation::Terms;
-use crate::mechanisms::{Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range};
+use crate::mechanisms::{
+    AboveThreshold, Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range,
+};
 use crate::noise::goodness::size;
 use case::{Case, case};
 
@@ -44,6 +46,8 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
             people.clone().count_by(|v| v.1, Keys::discover(1e-3)).release_at(&sealing, "open", noise());
             people.clone().count().release_at(&sealing, "whole", noise());
             people.clone().people_by(|v| v.1, listed.clone()).release_at(&sealing, "people", noise());
+            let alert = people.clone().people_by(|v| v.1, listed.clone()).alert(3).planned_for(10);
+            alert.release_at(&sealing, "alert", Exactly(AboveThreshold::rho(0.5)));
             people.clone().sum_by(|v| v.1, listed.clone(), |v| v.2, -30..=50).release_at(
                 &sealing,
                 "sum",
@@ -63,6 +67,7 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
         let expected = case.expect(Count, |_, event| listed(event), count, three);
         assert_eq!(exact("count"), expected, "seed {seed}");
         assert_eq!(exact("people"), expected, "seed {seed}");
+        assert_eq!(exact("alert"), expected, "seed {seed}");
         let open = case.expect(Count, |_, event| Some((event.1, ())), count, three);
         assert_eq!(exact("open"), open, "seed {seed}");
 

@@ -84,14 +84,14 @@ pub(in crate::job::config) fn obstacle(
     reason = "whether there is a number, and whether the releases agree, are two things"
 )]
 fn largest_window_bound(tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) -> Option<Option<u32>> {
-    let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| release.running.is_none());
+    let of_windows = |release: &ReleaseSpec| release.bound.windows.filter(|_| !release.pays_once());
     let largest = tables.releases.iter().filter_map(of_windows).max();
     let Some(largest) = largest else { return Some(None) };
     let mut agree = true;
     for (node, release) in nodes.iter().zip(tables.releases) {
         let place = node.descendant(&["bound", "windows"]);
-        if release.running.is_some() {
-            every::refuse_window_bounds(node);
+        if release.pays_once() {
+            every::refuse_window_bounds(node, release);
             agree = false;
             continue;
         }

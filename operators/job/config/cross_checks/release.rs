@@ -26,8 +26,9 @@ fn bound(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
     let (many_keys, contribution) = (statistic.is_keyed(), statistic.contribution());
     let one_value = contribution == ContributionKind::OneValue;
     let many_records = contribution.has_records();
-    // Beside a weight, a person counts in all keys that are listed.
-    let in_all = release.bound.weight.is_some() && !release.selects_partitions();
+    // Beside a weight, and for an alert, a person counts in all keys that are listed.
+    let weighs = release.bound.weight.is_some() && !release.selects_partitions();
+    let in_all = weighs || statistic.counts_in_all_keys();
     // If windows are added up, a person's contribution is bounded over all of them together.
     let of_all = release.running.is_some();
     let of = if of_all { ", over all windows together" } else { "" };

@@ -13,7 +13,7 @@ pub(super) const RELEASE: &[JobField] = &[
         )
         .means(
             "One statistic that is published for each window: one of count, people, sum, mean, means, \
-             variance, ratio, histogram, max, min, altogether and quantile.",
+             variance, ratio, histogram, max, min, altogether, quantile and alert.",
         ),
     text("release.name")
         .example("name = \"visitors_by_page\"")
@@ -113,9 +113,12 @@ pub(super) const RELEASE: &[JobField] = &[
             "The noise is that of `keys = weight`; a smaller weight counts people with much in smaller parts, and \
              those with little in full.",
         ),
-    words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])
+    words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip", "geometric"])
         .example("noise = \"gaussian\"")
-        .means("The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value.")
+        .means(
+            "The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value; of an alert it is \
+             geometric.",
+        )
         .costs(
             "Gaussian noise is the smaller one for people with many keys, and Laplace noise for one key and \
              a pure budget.",

@@ -474,4 +474,51 @@ pub(super) const STATISTICS: &[JobField] = &[
         "release.quantile.keys.file",
         "quantile = { of = \"price\", q = 0.5, range = [0, 9], by = \"page\", keys = { file = \"p.txt\" } }",
     ),
+    table("release.alert")
+        .without("another statistic")
+        .example("alert = { above = 500, alarms = 5 }")
+        .means(
+            "An alert in each window with more people or records than a number: whether it fires is released, and not how many \
+             there are (the sparse vector technique).",
+        )
+        .costs("All alarms are paid for together, before the first window; windows in which it is silent cost nothing."),
+    words("release.alert.count", &["people", "records"])
+        .or("\"people\"")
+        .example("alert = { count = \"records\", above = 500 }")
+        .means("What is counted in a window, or in each key of it.")
+        .costs("Of records, `bound.per_key` widens the band between silence and a sure alarm in proportion."),
+    whole("release.alert.above")
+        .example("alert = { above = 500 }")
+        .means("The number up to which it is silent; the plan states the one from which on it surely fires."),
+    whole("release.alert.alarms")
+        .or("1")
+        .example("alert = { above = 500, alarms = 5 }")
+        .means("The alarms that share the price, at most 1,000; after the last one it has ended, and its windows have no line.")
+        .costs("With four times as many, the band between silence and a sure alarm is about twice as wide."),
+    whole("release.alert.pause")
+        .or("0")
+        .example("alert = { above = 500, alarms = 5, pause = 24 }")
+        .means(
+            "The number of windows behind an alarm in which its key is not asked for and has no line, so that a crowd that \
+             stays takes one alarm.",
+        )
+        .costs("A second crowd within the pause is missed."),
+    number("release.alert.wrong")
+        .or("0.05")
+        .example("alert = { above = 500, wrong = 0.01 }")
+        .means(
+            "The probability of any mistake in all windows and keys together: an alarm at a number that is not above, or silence \
+             at one at which it surely fires.",
+        )
+        .costs("A smaller one widens the band between silence and a sure alarm a little."),
+    whole("release.alert.windows")
+        .without("all windows up to job.until; required without that")
+        .example("alert = { above = 500, windows = 4320 }")
+        .means("The number of windows that the probability of a mistake is stated for; later ones are as private."),
+    by("release.alert.by", "alert = { above = 50, by = \"page\", keys = [\"home\", \"cart\"] }"),
+    by_of("release.alert.by.of", "alert = { above = 5, by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }"),
+    by_edges("release.alert.by.edges", "alert = { above = 5, by = { of = \"age\", edges = [18, 30] } }"),
+    by_depth("release.alert.by.depth", "alert = { above = 5, by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
+    keys("release.alert.keys", "alert = { above = 50, by = \"page\", keys = [\"home\", \"cart\"] }"),
+    file("release.alert.keys.file", "alert = { above = 50, by = \"page\", keys = { file = \"pages.txt\" } }"),
 ];

@@ -143,6 +143,11 @@ fn draft_for(path: &str) -> Draft {
                 "release.means.stable" => draft.with("privacy", &["budget.omega = 20"]),
                 _ => draft,
             };
+            if word == "alert" {
+                let counts_records = example.contains("\"records\"");
+                let draft = draft.with("release", &["noise = \"geometric\""]);
+                return if counts_records { draft.with("release", &["bound.per_key = 2"]) } else { draft };
+            }
             let is_keyed = ["by = ", "by="].iter().any(|by| example.contains(by)) || word == "histogram";
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let is_of_people = path == "release.quantile.each";
@@ -209,6 +214,7 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
         // Values are counted by records, and one value of a person is not.
         let draft = match name {
             "quantile.each" => draft.with("release", &["bound.per_key = 2"]),
+            "alert.count" => draft.without("release", "bound"),
             _ => draft,
         };
         // A statistic with a default is an inline table.
@@ -216,6 +222,9 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
             let rest = if word == "quantile" { "q = 0.5, range = [0, 50]" } else { "grid = \"log\"" };
             let found = |each: &str| format!("{word} = {{ of = \"price\", {each}{rest} }}");
             (found(""), found(&format!("each = {value}, ")))
+        } else if let Some(field) = name.strip_prefix("alert.") {
+            let alert = |stated: &str| format!("alert = {{ above = 500{stated} }}");
+            (alert(""), alert(&format!(", {field} = {value}")))
         } else if let Some(word) = name.strip_suffix(".people") {
             let found = |people: &str| {
                 format!("{word} = {{ of = [\"price\"], found_within = [[0, 1000000]]{people} }}")

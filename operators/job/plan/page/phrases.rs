@@ -2,7 +2,7 @@
 
 use super::short;
 use crate::job::plan::{
-    FoundNoise, Moves, OtherReleases, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
+    FoundNoise, Moves, OtherReleases, PlannedAlert, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
     PlannedWindows,
 };
 use crate::mechanisms::{Ranks, TypicalRankError};
@@ -97,6 +97,9 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
             let q = quantile.to_f64();
             format!("{kind}, {scale} ranks, 99 of 100 within {rank_error} ranks of the {number} {q}")
         }
+        None if noise.is_of_alert => {
+            format!("{kind} on {number}, {letter} {}, and on the threshold", short(*scale))
+        }
         None => {
             format!("{kind} on {number}, {letter} {}, {part} within {}", short(*scale), short(*interval))
         }
@@ -114,6 +117,40 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
         ),
         None => said,
     }
+}
+
+/// Describes what an alert says.
+pub(super) fn alert(alert: &PlannedAlert, units: &str) -> String {
+    let PlannedAlert { above, surely, alarms, pause, wrong, windows, .. } = alert;
+    let paused = match pause {
+        0 => String::new(),
+        1 => ", and behind each a pause of 1 window".to_owned(),
+        pause => format!(", and behind each a pause of {pause} windows"),
+    };
+    let alarms = if *alarms == 1 { "1 alarm".to_owned() } else { format!("{alarms} alarms") };
+    format!(
+        "silent while there are at most {above} {units} in a cell, and surely fires from {surely} on, both in all of {windows} windows \
+         with probability {}; {alarms}, after the last of which it has ended{paused}. Silent windows cost nothing",
+        short(1.0 - wrong)
+    )
+}
+
+/// Describes what an alert says of a cell of this number of people.
+pub(super) fn in_a_cell(alert: &PlannedAlert, people: f64, units: &str) -> String {
+    let says = match people {
+        people if people <= alert.above as f64 => "silent",
+        people if people >= alert.surely as f64 => "fires in the first windows, until its alarms have ended",
+        _ => "may do either",
+    };
+    format!("{} {units} in a cell: {says}", short(people.round()))
+}
+
+/// Describes the price of the numbers themselves.
+pub(super) fn instead_of_numbers(alert: &PlannedAlert) -> String {
+    format!(
+        "the number of each window, with errors that would tell as much, costs {} times as much for people who are in all of them",
+        short(alert.instead_of_numbers)
+    )
 }
 
 pub(super) fn strategy(running: &PlannedRunning) -> String {

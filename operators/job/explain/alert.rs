@@ -1,0 +1,63 @@
+//! The sentences of a line of an alert.
+
+use crate::mechanisms::release_line::{AlertLine, CellLine};
+
+/// Whether an alert fired, to be put in sentences.
+pub(super) struct AlertSentences<'c, 'l> {
+    pub(super) cell: &'c CellLine<'l>,
+    pub(super) alert: AlertLine,
+    /// The counted number and its key: `The number of people for the key "/"`.
+    pub(super) subject: String,
+}
+
+impl AlertSentences<'_, '_> {
+    fn has_fired(&self) -> bool {
+        self.cell.value == Some("1")
+    }
+
+    /// Returns whether it fired, and of a demonstration whether it should have.
+    pub(super) fn value(&self) -> String {
+        let AlertLine { above, alarms, left, .. } = self.alert;
+        let said = if self.has_fired() { "fired" } else { "was silent" };
+        let rest = match left {
+            0 => "none is left, and the alert has ended".to_owned(),
+            1 => "1 is left after this window".to_owned(),
+            left => format!("{left} are left after this window"),
+        };
+        let alarms = if alarms == 1 { "1 alarm".to_owned() } else { format!("{alarms} alarms") };
+        let mut text = format!(
+            "The alert {said}. It watches whether {} is above {above}, and says nothing else of that number. Of {alarms}, {rest}.",
+            self.subject.replacen("The", "the", 1)
+        );
+        for (exact, of) in
+            [(self.cell.tally, "after the contribution bound"), (self.cell.truth, "of all records")]
+        {
+            let is_above = exact.map(|exact| if exact == "1" { "is" } else { "is not" });
+            text += &is_above.map(|is| format!(" The exact number {of} {is} above it.")).unwrap_or_default();
+        }
+        text
+    }
+
+    /// Returns what follows of the number.
+    pub(super) fn interval(&self, percent: &str) -> String {
+        let AlertLine { above, surely, .. } = self.alert;
+        let sure = format!(
+            "with probability at least {percent}, over the noise, for all windows and keys that the alert is planned for together"
+        );
+        match self.has_fired() {
+            true => format!("The number after the contribution bound was above {above}, {sure}."),
+            false => format!(
+                "The number after the contribution bound was below {surely}, {sure}. Whether it was above {above} is not known."
+            ),
+        }
+    }
+
+    /// Returns the noise in sentences.
+    pub(super) fn noise(&self) -> String {
+        let scale = self.cell.noise.first().map_or("", |noise| noise.scale());
+        format!(
+            "Geometric noise of scale {scale} was added to the number, and noise of another scale to the threshold. The first was \
+             drawn for this window; the second is kept until the alert fires."
+        )
+    }
+}
