@@ -29,6 +29,19 @@ pub enum Alert {
         /// The name of the release.
         release: String,
     },
+    /// A threshold alert of a release has fired.
+    Fired {
+        /// The name of the release.
+        release: String,
+        /// The key, where the release has several.
+        key: Option<String>,
+        /// The start of the window.
+        start: String,
+        /// The number up to which it is silent.
+        above: u64,
+        /// The alarms that are left.
+        left: u64,
+    },
     /// The source is not connected, or delivers no sign that it is complete up to a time.
     SourceStalled,
     /// The job reads, and does not keep up with its source.
@@ -54,10 +67,11 @@ pub enum Audience {
 
 impl Alert {
     /// The kinds of alerts, each with its audience.
-    pub const KINDS: [(&'static str, Audience); 9] = [
+    pub const KINDS: [(&'static str, Audience); 10] = [
         ("budget", Audience::Public),
         ("window_refused", Audience::Public),
         ("input_gap", Audience::Public),
+        ("above_threshold", Audience::Public),
         ("source_stalled", Audience::Operator),
         ("behind", Audience::Operator),
         ("late_records", Audience::Operator),
@@ -77,11 +91,12 @@ impl Alert {
     }
 
     fn row(&self) -> (&'static str, Audience) {
-        let [budget, refused, gap, stalled, behind, late, before, ledger, clock] = Alert::KINDS;
+        let [budget, refused, gap, fired, stalled, behind, late, before, ledger, clock] = Alert::KINDS;
         match self {
             Alert::Budget { .. } => budget,
             Alert::Refused { .. } => refused,
             Alert::InputGap { .. } => gap,
+            Alert::Fired { .. } => fired,
             Alert::SourceStalled => stalled,
             Alert::Behind => behind,
             Alert::LateRecords => late,
@@ -106,6 +121,17 @@ impl fmt::Display for Alert {
             Alert::Refused { release } => write!(f, "a window of {release} was refused; its line says why"),
             Alert::InputGap { release } => {
                 write!(f, "a window of {release} was skipped: a part of its input is missing")
+            }
+            Alert::Fired { release, key, start, above, left } => {
+                write!(f, "{release} has fired in the window from {start} on: more than {above}")?;
+                if let Some(key) = key {
+                    write!(f, " of {key:?}")?;
+                }
+                match left {
+                    0 => f.write_str("; that was its last alarm: a new version is armed anew, and pays anew"),
+                    1 => f.write_str("; 1 alarm is left"),
+                    left => write!(f, "; {left} alarms are left"),
+                }
             }
             Alert::SourceStalled => f.write_str("the source is not complete up to any later time than a minute ago, and nothing is read from it"),
             Alert::Behind => f.write_str("the job reads, and is a minute or more behind its source"),

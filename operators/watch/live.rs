@@ -6,6 +6,7 @@
 mod families;
 mod page;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ use crate::accounting::PrivacyCost;
 use crate::alert::{Alert, Alerts};
 use crate::gate::BudgetStatus;
 use crate::ledger::Outlook;
-use crate::mechanisms::release_line::{ReleaseLine, Says};
+use crate::mechanisms::release_line::{CellLine, ReleaseLine, Says};
 use crate::time::at;
 
 /// The most windows of each release that are kept.
@@ -86,6 +87,18 @@ struct DrawnPage {
     since: Vec<u64>,
 }
 
+/// Returns the alert of a line in which a threshold alert has fired.
+fn fired(line: &ReleaseLine<'_>, cell: &CellLine<'_>) -> Option<Alert> {
+    let alert = cell.noise.first()?.alert().filter(|_| cell.value == Some("1"))?;
+    Some(Alert::Fired {
+        release: line.release.clone().into_owned(),
+        key: cell.key_text().map(Cow::into_owned),
+        start: line.window.start?.to_owned(),
+        above: alert.above,
+        left: alert.left,
+    })
+}
+
 struct LeftWindow {
     release: String,
     lines: String,
@@ -110,7 +123,11 @@ impl LiveRun {
             let Some(line) = ReleaseLine::read(line) else { continue };
             let name = line.release.clone().into_owned();
             let outcome = match &line.says {
-                Says::Cell(_) | Says::Answer(_) => None,
+                Says::Cell(cell) => {
+                    raised.extend(fired(&line, cell));
+                    None
+                }
+                Says::Answer(_) => None,
                 Says::Closed { .. } => Some("released"),
                 Says::Refused(_) => {
                     raised.push(Alert::Refused { release: name.clone() });
@@ -384,6 +401,36 @@ mod tests {
         let mut metrics = Metrics::default();
         run.write_metrics(&mut metrics);
         metrics.text()
+    }
+
+    // Refutes an alarm that nobody hears of, a silent window that is heard, and one of a former run.
+    #[test]
+    fn a_threshold_alert_that_fires_is_an_alert() {
+        let line = |value: u8, left: u32| {
+            format!(
+                "{{\"release\":\"crowds\",\"window\":{{\"start\":\"2026-01-01T00:00:00Z\",\"end\":\"2026-01-01T01:00:00Z\"}},\
+                 \"key\":\"/\",\"value\":{value},\"interval\":[{value},1],\"confidence\":0.95,\"noise\":{{\"kind\":\"geometric\",\
+                 \"scale\":3.5,\"above\":500,\"surely\":547,\"alarms\":2,\"alarms_left\":{left}}},\"id\":\"5f\",\
+                 \"promise\":\"lifetime, a person, epsilon 1\"}}"
+            )
+        };
+        let (alerts, heard) = (Alerts::new(), Arc::new(Mutex::new(Vec::new())));
+        let hears = Arc::clone(&heard);
+        alerts.listen(move |alert| hears.lock().unwrap().push(alert.to_string()));
+        let run = run(&alerts);
+        run.recall(&line(1, 2));
+        run.add(&line(0, 2), &status("0.1"));
+        assert_eq!(alerts.count("above_threshold"), 0);
+        run.add(&line(1, 1), &status("0.1"));
+        run.add(&line(1, 0).replace("\"/\"", "\"/a\""), &status("0.1"));
+        assert_eq!(alerts.count("above_threshold"), 2);
+        let said = "crowds has fired in the window from 2026-01-01T00:00:00Z on: more than 500 of";
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard[0], format!("{said} \"/\"; 1 alarm is left"));
+        assert_eq!(
+            heard[1],
+            format!("{said} \"/a\"; that was its last alarm: a new version is armed anew, and pays anew")
+        );
     }
 
     // Refutes an alert of a budget that is never used up.

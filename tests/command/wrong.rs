@@ -25,7 +25,7 @@ const GOOD: [&str; 15] = [
 const WRONG: [&str; 9] = ["0", "-1", "NaN", "1e400", "1e-400", "", "abc", "/", "/nowhere/file"];
 
 /// Values of the test that an option accepts.
-const RIGHT: [(&str, &str); 3] = [("--goal", "0"), ("--skew", "0"), ("--seed", "0")];
+const RIGHT: [(&str, &str); 4] = [("--goal", "0"), ("--above", "0"), ("--skew", "0"), ("--seed", "0")];
 
 #[test]
 fn every_wrong_value_is_refused_by_name_with_a_remedy() {

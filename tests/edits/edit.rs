@@ -542,7 +542,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.alert.alarms", "another", "2"),
     edit("release.alert.pause", "another", "1"),
     edit("release.alert.wrong", "another", "0.2"),
-    edit("release.alert.windows", "stated", "100").on(&["alert"]),
+    edit("release.alert.windows", "another", "100"),
     edit("release.alert.by", "another", "\"other_page\""),
     edit("release.alert.by.of", "the beginning of a path instead", "\"page\"")
         .on_jobs(|job| job.has("release.alert.by"))

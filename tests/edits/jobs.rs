@@ -103,6 +103,7 @@ impl Job {
     /// Returns true if the job keeps state between its windows.
     pub(crate) fn keeps_state(&self) -> bool {
         self.states("release.running", "true")
+            || self.has("release.alert.above")
             || self.has("release.bound.windows")
             || self.has("release.means.found_within")
             || self.states("release.people.keys", "\"discover\"")
@@ -442,6 +443,7 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.alert.alarms", "3"),
                 ("release.alert.pause", "2"),
                 ("release.alert.wrong", "0.1"),
+                ("release.alert.windows", "50"),
                 ("release.alert.by", "\"page\""),
                 ("release.alert.keys", grouped),
                 ("release.bound.per_key", "2"),

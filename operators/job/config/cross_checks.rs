@@ -257,7 +257,7 @@ fn shares(root: &TableNode<'_>, tables: &Tables<'_>, nodes: &[ConfigNode<'_>]) {
         let PriceSpec::Share(share) = release.price else { continue };
         add(node, share);
         let ends = release.every == Every::All
-            || release.running.is_some()
+            || release.pays_once()
             || release.bound.windows.is_some()
             || (tables.from.is_some() && tables.until.is_some());
         if tables.privacy.promise == Promise::Lifetime && !ends {

@@ -328,36 +328,33 @@ mod tests {
         assert!(parse(&endless.replace("above = 5", "above = 5, windows = 60")).unwrap().plan().is_ok());
     }
 
-    // Refutes a price that grows with the windows or with the keys of a person, and one that other statistics share.
+    // Refutes a price that grows with the windows or with the keys of a person, and one that is divided by the windows.
     #[test]
     fn an_alert_is_paid_for_once() {
-        let job = |alert: &str| {
-            let text = format!("{alert}\nnoise = \"geometric\"\nshare = 0.5");
-            parse(&GOOD.replace(&format!("{COUNT}\n{NOISE}"), &text))
-                .unwrap()
-                .plan()
-                .unwrap()
-                .releases
-                .remove(0)
+        let count = format!("{COUNT}\n{NOISE}");
+        let planned = |every: &str, alert: &str| {
+            let text = format!("alert = {alert}\nnoise = \"geometric\"\nshare = 0.5");
+            let text = GOOD.replace(&count, &text).replace("every = \"1 month\"", every);
+            parse(&text).unwrap().plan().unwrap()
         };
-        let one = job("alert = { above = 500 }");
-        let many =
-            job("every = \"1 day\"\nalert = { above = 500, by = \"vendor\", keys = [\"a\", \"b\", \"c\"] }");
-        assert_eq!((one.paid_together, one.paid.clone()), (1, many.paid.clone()));
-        let (one, many) = (one.alert.unwrap(), many.alert.unwrap());
+        let one = planned("every = \"1 month\"", "{ above = 500 }");
+        let keys = "{ above = 500, by = \"vendor\", keys = [\"a\", \"b\", \"c\"] }";
+        let many = planned("every = \"1 day\"\nover = \"7 days\"", keys);
+        let [one, many] = [&one, &many].map(|plan| &plan.releases[0]);
+        assert_eq!((one.paid_together, &one.paid, &one.cost), (1, &many.paid, &many.cost));
+        let (one, many) = (one.alert.as_ref().unwrap(), many.alert.as_ref().unwrap());
         assert!(one.windows == 58 && many.windows > 1_700 && one.surely < many.surely, "{one:?} {many:?}");
-        assert!(many.instead_of_numbers > 30.0 * one.instead_of_numbers / 3.0, "{one:?} {many:?}");
-        let page = parse(&GOOD.replace(
-            &format!("{COUNT}\n{NOISE}"),
-            "alert = { above = 500, alarms = 2 }\nnoise = \"geometric\"\nshare = 0.5",
-        ));
-        let page = page.unwrap().plan().unwrap().to_string();
+        assert!(many.instead_of_numbers > 10.0 * one.instead_of_numbers, "{one:?} {many:?}");
+        let page = planned("every = \"1 month\"", "{ above = 500, alarms = 2, pause = 1 }").to_string();
         for words in [
             "an alert where there are more than 500 people\n",
             "silent while there are at most 500 people",
             "2 alarms",
+            "a pause of 1 window",
+            "Alerts stay armed",
         ] {
-            assert!(page.contains(words), "{page}");
+            assert!(page.contains(words), "{words}: {page}");
         }
+        assert!(!page.contains("warning"), "{page}");
     }
 }

@@ -20,6 +20,11 @@ fn examples() -> Vec<PathBuf> {
     configs().into_iter().filter(|path| !path.ends_with("everything.toml")).collect()
 }
 
+/// The amount of a cost in its currency.
+fn size(cost: &PlannedCost) -> f64 {
+    cost.rho.or(cost.epsilon).unwrap()
+}
+
 fn planned(path: &Path) -> (Job, Plan) {
     let job = Job::open(path).unwrap();
     let plan = job.plan().unwrap();
@@ -89,6 +94,10 @@ fn a_plan_states_what_is_drawn_and_charged() {
                     assert_eq!(noise.interval, reach as f64 + 1.0, "{release:?}");
                     continue;
                 }
+                if let Some(alert) = &release.alert {
+                    assert_eq!(noise.interval, (alert.surely - alert.above) as f64, "{release:?}");
+                    continue;
+                }
                 let halves = if laws.len() > 1 && noise.number == "sum" { 2.0 } else { 1.0 };
                 let is_ratio = laws.iter().any(|law| law.number() == "per");
                 let unit = match &*noise.number {
@@ -115,15 +124,12 @@ fn a_plan_states_what_is_drawn_and_charged() {
                 assert!((reach.unwrap() as f64 * unit / noise.interval - 1.0).abs() < 1e-6, "{release:?}");
             }
             assert_eq!(release.cost, PlannedCost::of(settled.cost.amount(), plan.delta));
-            assert!(
-                release.cost.rho.unwrap() * release.paid_together as f64
-                    >= release.paid.rho.unwrap() * 0.999_999
-            );
-            sum += release.paid.rho.unwrap();
+            assert!(size(&release.cost) * release.paid_together as f64 >= size(&release.paid) * 0.999_999);
+            sum += size(&release.paid);
         }
-        assert!(sum <= plan.cap.rho.unwrap() * 1.000_000_1);
+        assert!(sum <= size(&plan.cap) * 1.000_000_1);
         assert!(plan.together.epsilon.unwrap() <= job.privacy.budget.epsilon.as_ref().unwrap().to_f64());
-        assert!(plan.together.rho.unwrap() + plan.left.rho.unwrap() <= plan.cap.rho.unwrap() * 1.000_000_1);
+        assert!(size(&plan.together) + size(&plan.left) <= size(&plan.cap) * 1.000_000_1);
     }
 }
 
@@ -143,12 +149,13 @@ fn the_noise_is_near_the_best_that_is_known() {
                     assert_eq!(release.running.as_ref().map(|running| running.ratio), Some(near.ratio));
                 }
                 Some(near) => assert!((0.999..1.01).contains(&near.ratio), "{near:?}"),
-                // No bound is known for statistics by rank, for variances, with partition selection, or for people who
+                // No bound is known for alerts, for statistics by rank, for variances, with partition selection, or for people who
                 // enter and leave.
                 None => {
                     let is_ranked = release.noise[0].ranks.is_some();
                     let enters = release.running.as_ref().is_some_and(|running| running.as_windows.is_some());
-                    assert!(release.noise.len() >= 2 || is_ranked || enters, "{}", release.name);
+                    let is_alert = release.alert.is_some();
+                    assert!(release.noise.len() >= 2 || is_ranked || enters || is_alert, "{}", release.name);
                 }
             }
         }
