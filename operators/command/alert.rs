@@ -51,9 +51,13 @@ impl AlertArgs {
             (Some(rho), _) => AboveThreshold::rho(rho),
             (None, epsilon) => AboveThreshold::epsilon(epsilon.unwrap_or_default()),
         };
+        if keys == 0 {
+            return Err(Refusal::new("keys: found zero; give a whole number from 1 on"));
+        }
         // Keys and windows are asked for alike: each is a draw.
-        let draws = windows.checked_mul(keys).ok_or_else(|| {
-            Refusal::new("keys: found more than 2^64 with the windows; give fewer keys or windows")
+        let draws = windows.checked_mul(keys).filter(|draws| keys == 1 || *draws <= 1 << 40);
+        let draws = draws.ok_or_else(|| {
+            Refusal::new("keys: found more than 2^40 times the windows; give fewer keys or windows")
         })?;
         let count = Total::count(Bound::keys(1).per_key(per_key).checked()?, Keys::whole())?;
         let alarms = u32::try_from(alarms).unwrap_or(u32::MAX);

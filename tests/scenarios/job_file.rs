@@ -326,7 +326,7 @@ fn release(job: &mut JobText, row: &Row) {
                 "3" => ["records", "20", "100"],
                 _ => ["people", "0", "1000"],
             };
-            let windows = row.is("horizon", &["no"]).then(|| "1000".to_owned());
+            let windows = (form == "3" || row.is("horizon", &["no"])).then(|| "1000".to_owned());
             vec![
                 ("count", Some(quoted(count))),
                 ("above", Some(above.to_owned())),

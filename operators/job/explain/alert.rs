@@ -1,5 +1,6 @@
 //! The sentences of a line of an alert.
 
+use crate::job::plan::short;
 use crate::mechanisms::release_line::{AlertLine, CellLine};
 
 /// Whether an alert fired, to be put in sentences.
@@ -45,6 +46,9 @@ impl AlertSentences<'_, '_> {
             "with probability at least {percent}, over the noise, for all windows and keys that the alert is planned for together"
         );
         match self.has_fired() {
+            true if self.cell.low != Some("1") => {
+                "None: it has been asked about more windows than it is planned for, in which it may fire wrongly more often.".to_owned()
+            }
             true => format!("The number after the contribution bound was above {above}, {sure}."),
             false => format!(
                 "The number after the contribution bound was below {surely}, {sure}. Whether it was above {above} is not known."
@@ -54,7 +58,8 @@ impl AlertSentences<'_, '_> {
 
     /// Returns the noise in sentences.
     pub(super) fn noise(&self) -> String {
-        let scale = self.cell.noise.first().map_or("", |noise| noise.scale());
+        let scale = self.cell.noise.first().and_then(|noise| noise.scale().parse::<f64>().ok());
+        let scale = scale.map_or(String::new(), short);
         format!(
             "Geometric noise of scale {scale} was added to the number, and noise of another scale to the threshold. The first was \
              drawn for this window; the second is kept until the alert fires."

@@ -5,9 +5,7 @@ mod phrases;
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-use phrases::{
-    alert, in_a_cell, instead_of_numbers, keys, memory, moves, noise, shares, strategy, typical, windows,
-};
+use phrases::{alert, instead_of_numbers, keys, memory, moves, noise, shares, strategy, typical, windows};
 
 use super::expected::{described, percent};
 use super::{ExpectedAnswer, Plan, Planned, PlannedAlert, PlannedAsk, PlannedCost, PlannedKeys};
@@ -88,7 +86,12 @@ impl Plan {
         line(f, "windows", &windows(&release.windows))?;
         line(f, "bound", &release.bound)?;
         let units = if self.unit == "record" { "records" } else { "people" };
-        line(f, "keys", &keys(release.keys, units, release.running.is_some()))?;
+        let asked = |count: u64| format!("{count} listed ones, asked for in the order of their bytes");
+        let of_keys = match (&release.alert, release.keys) {
+            (Some(_), PlannedKeys::Public { count }) => asked(count),
+            _ => keys(release.keys, units, release.running.is_some()),
+        };
+        line(f, "keys", &of_keys)?;
         let moved: Vec<String> = release.moves.iter().map(moves).collect();
         line(f, "moves", &moved.join("; "))?;
         let noises: Vec<String> = release.noise.iter().map(|law| noise(law, units)).collect();
@@ -99,7 +102,7 @@ impl Plan {
             line(f, "typically", &format!("{}: {stand_in}", typical.join("; ")))?;
         }
         if let Some(planned) = &release.alert {
-            return self.alert(f, release, planned, units);
+            return self.alert(f, release, planned);
         }
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
@@ -160,17 +163,8 @@ impl Plan {
     }
 
     /// Writes what an alert says, and what it costs.
-    fn alert(
-        &self,
-        f: &mut Formatter<'_>,
-        release: &Planned,
-        planned: &PlannedAlert,
-        units: &str,
-    ) -> fmt::Result {
-        line(f, "alert", &alert(planned, units))?;
-        if let Some(expected) = &release.expected {
-            line(f, "expected", &in_a_cell(planned, expected.people, units))?;
-        }
+    fn alert(&self, f: &mut Formatter<'_>, release: &Planned, planned: &PlannedAlert) -> fmt::Result {
+        line(f, "alert", &alert(planned))?;
         self.paid_once(f, release)?;
         line(f, "instead of", &instead_of_numbers(planned))?;
         self.end(f, release)

@@ -200,6 +200,8 @@ pub struct PlannedRunning {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedAlert {
+    /// What is counted: people, or records.
+    pub count: &'static str,
     /// The number up to which it is silent.
     pub above: u64,
     /// The number from which on it fires.
@@ -453,7 +455,9 @@ pub(super) fn planned_alert(settled: &PreparedStatistic, offer: &ReleasePlan) ->
             paid((step * errors / error).powi(2) / 2.0, rho.to_float_up())
         }
     };
+    let is_of_people = settled.sensitivities.first()?.number == "people";
     Some(PlannedAlert {
+        count: if is_of_people { "people" } else { "records" },
         above: crossing.above(),
         surely: crossing.surely(),
         alarms: crossing.alarms(),

@@ -73,6 +73,21 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
         if let Some(words) = nearer_noise(job, (index, offer), planned) {
             warn(words);
         }
+        if let (Some(alert), Some(windows)) = (&planned.alert, offer.windows())
+            && alert.windows < windows
+        {
+            warn(format!(
+                "its mistakes are stated for {} of {windows} windows: in later ones it may fire wrongly more often; give alert.windows = \
+                 {windows}, or leave it out",
+                alert.windows
+            ));
+        }
+        if let Some(alert) = planned.alert.as_ref().filter(|alert| alert.instead_of_numbers < 1.0) {
+            warn(format!(
+                "the {} of each window cost less than these alarms, {:.2} times as much: publish them instead, and compare",
+                alert.count, alert.instead_of_numbers
+            ));
+        }
         if let Some(running) = &planned.running
             && !running.best
         {

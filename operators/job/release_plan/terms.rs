@@ -20,7 +20,7 @@ use crate::job::config::{
 };
 use crate::job::derived::DerivedField;
 use crate::job::questions::AskPlan;
-use crate::job::statistics::{BETWEEN_PARTS, CellKey};
+use crate::job::statistics::{BETWEEN_PARTS, CellKey, StatisticSpec};
 use crate::ledger::{Charge, Digest, Ledger, LedgerError, LedgerErrorKind, VersionTerms};
 use crate::time::in_words;
 
@@ -79,8 +79,15 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         terms = match field {
             // The keys themselves, wherever they are listed, are bound by the mechanism.
             "keys" => terms.showing(&name, keys(release, offer)),
+            "windows" => terms,
             _ => terms.binding(&name, value),
         };
+    }
+    if let StatisticSpec::Alert(alert) = statistic
+        && let Some(windows) = alert.planned(offer.windows())
+    {
+        // Stated or not: the band is made for their number, by the mechanism.
+        terms = terms.showing("alert.windows", windows);
     }
     let BoundSpec { keys, per_key, windows, entries, weight } = bound;
     let bounds = [

@@ -128,16 +128,12 @@ impl AlertSpec {
     }
 }
 
-/// Reads a number above 0 and below 1.
+/// Reads a probability that is no less than a line states.
 fn probability(node: &ConfigNode<'_>) -> Option<Decimal> {
-    let decimal = node.decimal()?;
+    let (decimal, remedy) = (node.decimal()?, "a number from 1e-9 on and below 1");
     match decimal.to_f64() {
-        number if number <= 0.0 => {
-            node.refuse("a number that is not above 0", "a number above 0 and below 1")
-        }
-        number if number >= 1.0 => {
-            node.refuse("a number that is not below 1", "a number above 0 and below 1")
-        }
+        number if number < 1e-9 => node.refuse("a number below 1e-9", remedy),
+        number if number >= 1.0 => node.refuse("a number that is not below 1", remedy),
         _ => Some(decimal),
     }
 }
@@ -294,7 +290,7 @@ mod tests {
             ("{ above = «1.5 }", "{}", &["release[1].alert.above"]),
             ("{ above = 5, alarms = «0 }", "{}", &["release[1].alert.alarms", "from 1 to 1000"]),
             ("{ above = 5, alarms = «1001 }", "{}", &["release[1].alert.alarms"]),
-            ("{ above = 5, wrong = «0 }", "{}", &["release[1].alert.wrong", "not above 0", "below 1"]),
+            ("{ above = 5, wrong = «0 }", "{}", &["release[1].alert.wrong", "below 1e-9", "below 1"]),
             ("{ above = 5, wrong = «1.0 }", "{}", &["release[1].alert.wrong", "not below 1"]),
             ("{ above = 5, windows = «0 }", "{}", &["release[1].alert.windows"]),
             ("{ above = 5, count = «\"sum\" }", "{}", &["release[1].alert.count", "people or records"]),
@@ -345,7 +341,8 @@ mod tests {
         let (one, many) = (one.alert.as_ref().unwrap(), many.alert.as_ref().unwrap());
         assert!(one.windows == 58 && many.windows > 1_700 && one.surely < many.surely, "{one:?} {many:?}");
         assert!(many.instead_of_numbers > 10.0 * one.instead_of_numbers, "{one:?} {many:?}");
-        let page = planned("every = \"1 month\"", "{ above = 500, alarms = 2, pause = 1 }").to_string();
+        let overlapping = "every = \"1 day\"\nover = \"7 days\"";
+        let page = planned(overlapping, "{ above = 500, alarms = 2, pause = 1 }").to_string();
         for words in [
             "an alert where there are more than 500 people\n",
             "silent while there are at most 500 people",
@@ -355,6 +352,6 @@ mod tests {
         ] {
             assert!(page.contains(words), "{words}: {page}");
         }
-        assert!(!page.contains("warning"), "{page}");
+        assert!(!page.contains("windows overlap"), "{page}");
     }
 }

@@ -40,6 +40,9 @@ impl AboveThreshold {
     }
 }
 
+/// The least probability of a mistake: the confidence of a smaller one is 1 in the digits of a line.
+const LEAST_WRONG: f64 = 1e-9;
+
 impl Sealed for AboveThreshold {}
 
 /// One draw for each window and key until the last alarm, and one for each arming.
@@ -57,9 +60,9 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
         whole("alarms", alarms.into(), 1_000, "a whole number from 1 to 1000")?;
         let windows = whole("windows", alert.windows, MOST, "a whole number from 1 to 2^40")?;
         let wrong = alert.wrong;
-        if !(wrong > 0.0 && wrong < 1.0) {
+        if !(LEAST_WRONG..1.0).contains(&wrong) {
             let kind = if wrong.is_nan() { InvalidKind::Nan } else { InvalidKind::Malformed };
-            return Err(Invalid::new("wrong", kind, "a number above 0 and below 1, such as 0.05"));
+            return Err(Invalid::new("wrong", kind, "a number from 1e-9 on and below 1, such as 0.05"));
         }
         let draws = windows as f64 * keys.len() as f64;
         let planned = Planned { step: alert.step()?, draws, alarms, wrong };
@@ -95,6 +98,7 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
             measure: alert.total.measure(),
             threshold,
             pause: alert.pause,
+            draws: windows.saturating_mul(keys.len() as u64),
             format: EstimateFormat {
                 noise: vec![noise],
                 point: stated.point,
@@ -121,6 +125,8 @@ pub struct PreparedAlert<K> {
     pub(super) arming: Arming,
     pub(super) threshold: u64,
     pause: u64,
+    /// The numbers that its mistakes are stated for.
+    draws: u64,
     crossing: Crossing,
     format: EstimateFormat,
     cost: ReleaseCost,
@@ -153,6 +159,8 @@ impl<K: Key> PreparedAlert<K> {
 #[derive(Clone)]
 pub(super) struct AlertState {
     fired: u32,
+    /// The numbers that were asked about.
+    asked: u64,
     level: Option<i64>,
     /// The place of a key, and the number of windows that it is left out of.
     pauses: Vec<(u32, u64)>,
@@ -168,10 +176,12 @@ const PAUSE: usize = 12;
 
 impl AlertState {
     /// No alarm is left.
-    const ENDED: AlertState = AlertState { fired: u32::MAX, level: None, pauses: Vec::new() };
+    const ENDED: AlertState =
+        AlertState { fired: u32::MAX, asked: u64::MAX, level: None, pauses: Vec::new() };
 
     pub(super) fn read(bytes: &[u8]) -> Option<AlertState> {
         let (&[FORMAT, ref fired @ .., armed], rest) = bytes.split_first_chunk::<6>()? else { return None };
+        let (asked, rest) = rest.split_first_chunk()?;
         let (level, rest) = match armed {
             0 => (None, rest),
             1 => {
@@ -184,13 +194,19 @@ impl AlertState {
             let (place, windows) = pause.split_first_chunk()?;
             Some((u32::from_be_bytes(*place), u64::from_be_bytes(windows.try_into().ok()?)))
         });
-        Some(AlertState { fired: u32::from_be_bytes(*fired), level, pauses: pauses.collect::<Option<_>>()? })
+        Some(AlertState {
+            fired: u32::from_be_bytes(*fired),
+            asked: u64::from_be_bytes(*asked),
+            level,
+            pauses: pauses.collect::<Option<_>>()?,
+        })
     }
 
     fn write(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         bytes.extend_from_slice(&self.fired.to_be_bytes());
         bytes.push(self.level.is_some().into());
+        bytes.extend_from_slice(&self.asked.to_be_bytes());
         bytes.extend(self.level.into_iter().flat_map(i64::to_be_bytes));
         for (place, windows) in &self.pauses {
             bytes.extend_from_slice(&place.to_be_bytes());
@@ -262,7 +278,7 @@ impl<K: Key> Prepared for PreparedAlert<K> {
 
     fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Answer<K, i128>> {
         let mut state = match state {
-            None => AlertState { fired: 0, level: self.armed(0, noise), pauses: Vec::new() },
+            None => AlertState { fired: 0, asked: 0, level: self.armed(0, noise), pauses: Vec::new() },
             // One that cannot be read was refused before.
             Some(bytes) => AlertState::read(bytes).unwrap_or(AlertState::ENDED),
         };
@@ -277,8 +293,11 @@ impl<K: Key> Prepared for PreparedAlert<K> {
             }
             let number = self.measure.value(cell, 1) + i128::from(self.arming.number.draw(noise));
             let fired = number >= i128::from(self.threshold) + i128::from(level);
-            // Silence may be of a number above the threshold that is not surely above it.
-            cells.push((key.clone(), Estimate::between(fired.into(), fired.into(), 1)));
+            state.asked = state.asked.saturating_add(1);
+            // Silence may be of a number above the threshold that is not surely above it; beyond the numbers that it is planned
+            // for nothing is stated.
+            let low = fired && state.asked <= self.draws;
+            cells.push((key.clone(), Estimate::between(low.into(), fired.into(), 1)));
             if fired {
                 state.fired += 1;
                 state.level = self.armed(state.fired, noise);

@@ -219,9 +219,10 @@ fn an_arming_lasts_until_its_alarm() {
     let mut draw = |count: u64, state: Option<&[u8]>| alert.draw(tally(&alert, count), state, &mut noise);
     let first = draw(50, None);
     let armed = first.state.unwrap();
-    assert_eq!((armed.len(), alert.accepts(&armed)), (14, Ok(())));
+    assert_eq!((armed.len(), alert.accepts(&armed)), (22, Ok(())));
     for _ in 0..50 {
-        assert_eq!(draw(100, Some(&armed)).state.as_deref(), Some(&armed[..]));
+        let state = draw(100, Some(&armed)).state.unwrap();
+        assert_eq!((&state[..6], &state[14..]), (&armed[..6], &armed[14..]), "the noise of the threshold");
     }
     let surely = alert.crossing().surely();
     let fired = draw(surely, Some(&armed));
@@ -233,17 +234,17 @@ fn an_arming_lasts_until_its_alarm() {
     let last = draw(surely, Some(&again));
     assert_eq!(last.answer.noise()[0].crossing().unwrap().left(), 0);
     let ended = last.state.unwrap();
-    assert_eq!(ended, [1, 0, 0, 0, 2, 0]);
+    assert_eq!((&ended[..6], ended.len()), (&[1, 0, 0, 0, 2, 0][..], 14));
     let after = draw(1_000_000, Some(&ended));
     assert!(after.answer.cells().is_empty() && after.state.as_deref() == Some(&ended[..]));
     assert_eq!(alert.inherits(&armed), Ok(None));
     for wrong in [
         &[][..],
-        &[2, 0, 0, 0, 0, 0],
-        &[1, 0, 0, 0, 0, 2],
-        &armed[..13],
-        &[1, 0, 0, 0, 0, 1],
-        &[1, 0, 0, 0, 0, 0, 9],
+        &[2; 14],
+        &[1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0],
+        &armed[..21],
+        &armed[..14],
+        &[&armed[..], &[9]].concat(),
     ] {
         assert_eq!(alert.accepts(wrong).unwrap_err().field(), "state");
         assert!(draw(1_000_000, Some(wrong)).answer.cells().is_empty());
@@ -282,6 +283,21 @@ fn a_key_that_has_fired_is_left_out_of_its_pause() {
         let passed = alert.passed_by(&after, windows, &mut source);
         assert_eq!((alert.accepts(&passed), draw(Some(&passed)).0.as_str()), (Ok(()), values), "{windows}");
     }
+}
+
+// Refutes an alarm that is stated to be right beyond the windows that the alert is planned for.
+#[test]
+fn nothing_is_stated_beyond_the_planned_windows() {
+    let alert = ThresholdAlert::new(people(), 10).unwrap().alarms(9).windows(2);
+    let alert = AboveThreshold::rho(50.0).prepare(&alert).unwrap();
+    let (mut state, mut noise) = (None, NoiseSource::seeded(3));
+    let lows = [(); 4].map(|()| {
+        let drawn = alert.draw(tally(&alert, 10_000), state.as_deref(), &mut noise);
+        state = drawn.state;
+        let (_, cell) = drawn.answer.cells()[0];
+        (cell.value(), cell.low())
+    });
+    assert_eq!(lows, [(1, 1), (1, 1), (1, 0), (1, 0)]);
 }
 
 // Refutes keys that are asked in the order of their counts, a key behind the last alarm, and lines without what they say.
@@ -347,7 +363,7 @@ fn what_is_no_alert_is_refused_by_name() {
     assert_eq!(refused(one(), alert().alarms(0)).field(), "alarms");
     assert_eq!(refused(one(), alert().alarms(1_001)).field(), "alarms");
     assert_eq!(refused(one(), alert().windows(0)).field(), "windows");
-    for wrong in [0.0, 1.0, -1.0, f64::NAN] {
+    for wrong in [0.0, 1e-10, 1.0, -1.0, f64::NAN] {
         assert_eq!(refused(one(), alert().wrong(wrong)).field(), "wrong");
     }
     assert_eq!(refused(AboveThreshold::epsilon(1e-12), alert()).field(), "epsilon");

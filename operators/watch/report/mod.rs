@@ -5,6 +5,7 @@
 //! and of the status of their budget. The report of a demonstration also shows exact values, and each of its
 //! pictures is marked as one.
 
+mod alerts;
 mod answers;
 mod budget;
 mod charts;

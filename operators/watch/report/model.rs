@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::alerts::ReportedAlert;
 use super::answers::ReportedAnswers;
 use super::budget::{Errors, finite};
 use crate::accounting::{Interval, PrivacyCost};
@@ -60,6 +61,8 @@ pub(super) struct ReleaseSeries {
     pub(super) insufficient: u64,
     /// The windows that each number covers, such as "so far"; `None` if it covers its own window alone.
     pub(super) total: Option<String>,
+    /// The lines of an alert, if the release is one.
+    pub(super) alert: ReportedAlert,
     /// The answers of queries, if the release is a bundle of them.
     pub(super) answers: ReportedAnswers,
     known: HashSet<[String; 2]>,
@@ -388,6 +391,9 @@ impl ReleaseSeries {
 
     fn cell(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) {
         let place = self.window(window);
+        if self.alert.take(window, cell) {
+            return self.law(cell, None);
+        }
         let of = cell.of.as_ref().map(|of| of.text().to_owned());
         self.law(cell, of.clone());
         let key = cell.key_text().map(Cow::into_owned);
@@ -462,7 +468,7 @@ fn noise(law: &CellNoise<'_>, cell: &CellLine<'_>) -> [String; 3] {
     [number, kind, law.scale().to_owned()]
 }
 
-fn ends(window: LineWindow<'_>) -> [String; 2] {
+pub(super) fn ends(window: LineWindow<'_>) -> [String; 2] {
     [window.start, window.end].map(|text| text.unwrap_or_default().to_owned())
 }
 

@@ -157,7 +157,9 @@ impl HtmlPage<'_> {
             when,
             escape(&total)
         );
-        if series.tracks.is_empty() {
+        if series.alert.is_some() {
+            self.alert(series);
+        } else if series.tracks.is_empty() {
             self.text +=
                 &format!("<p>There is no number to draw. {}</p>", escape(&self.without_number(series)));
         } else {
@@ -170,9 +172,11 @@ impl HtmlPage<'_> {
             self.text +=
                 &format!("<p>{} {have} no answer; the reasons are below.</p>", counted(gone, "window"));
         }
-        self.errors(series);
-        self.covariances(series);
-        self.table(series);
+        if !series.alert.is_some() {
+            self.errors(series);
+            self.covariances(series);
+            self.table(series);
+        }
         self.text += "</section>";
     }
 

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod answers;
 mod browser;
 mod covariances;

@@ -120,29 +120,20 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
 }
 
 /// Describes what an alert says.
-pub(super) fn alert(alert: &PlannedAlert, units: &str) -> String {
-    let PlannedAlert { above, surely, alarms, pause, wrong, windows, .. } = alert;
+pub(super) fn alert(alert: &PlannedAlert) -> String {
+    let PlannedAlert { count: units, above, surely, alarms, pause, wrong, windows, .. } = alert;
     let paused = match pause {
         0 => String::new(),
         1 => ", and behind each a pause of 1 window".to_owned(),
         pause => format!(", and behind each a pause of {pause} windows"),
     };
+    let windows = if *windows == 1 { "1 window".to_owned() } else { format!("{windows} windows") };
     let alarms = if *alarms == 1 { "1 alarm".to_owned() } else { format!("{alarms} alarms") };
     format!(
-        "silent while there are at most {above} {units} in a cell, and surely fires from {surely} on, both in all of {windows} windows \
+        "silent while there are at most {above} {units} in a cell, and surely fires from {surely} on, both in all of {windows} \
          with probability {}; {alarms}, after the last of which it has ended{paused}. Silent windows cost nothing",
         short(1.0 - wrong)
     )
-}
-
-/// Describes what an alert says of a cell of this number of people.
-pub(super) fn in_a_cell(alert: &PlannedAlert, people: f64, units: &str) -> String {
-    let says = match people {
-        people if people <= alert.above as f64 => "silent",
-        people if people >= alert.surely as f64 => "fires in the first windows, until its alarms have ended",
-        _ => "may do either",
-    };
-    format!("{} {units} in a cell: {says}", short(people.round()))
 }
 
 /// Describes the price of the numbers themselves.
