@@ -200,8 +200,9 @@ fn an_alert_is_calibrated_to_a_budget() {
         (&["--epsilon", "1e-12", "--windows", "5"], "epsilon: found"),
         (
             &["--epsilon", "1", "--windows", "5", "--keys", "18446744073709551615"],
-            "keys: found more than 2^64",
+            "keys: found more than 2^40",
         ),
+        (&["--epsilon", "1", "--windows", "5", "--keys", "0"], "keys: found zero"),
     ] {
         let (code, _, error) = discreet(&[&["calibrate", "alert", "--above", "500"], arguments].concat());
         assert!(code == 78 && error.contains(words), "{arguments:?}: {error}");

@@ -381,6 +381,8 @@ fn release(job: &mut JobText, row: &Row) {
     let has_delta = row.is("keys", &["discover"]) || (statistic == "means" && form == "4");
     let delta = has_delta.then(|| "1e-8".to_owned());
     match row.value("price") {
+        // Questions with a cost take some of the delta for keys.
+        "share" if row.is("asked", &["cost"]) => job.set("release.share", "0.8"),
         "share" => job.set("release.share", "0.9"),
         price => job.set("release.cost", inline(&[(price, Some("1.5".to_owned())), ("delta", delta)])),
     };

@@ -124,7 +124,7 @@ impl<K: Key> ThresholdAlert<K> {
     }
 
     /// Sets the number of windows for which the probability of a [wrong](ThresholdAlert::wrong) alarm is stated. Later ones
-    /// are as private, and may be wrong more often.
+    /// are as private, and nothing is stated of them.
     #[must_use]
     pub fn windows(self, windows: u64) -> ThresholdAlert<K> {
         ThresholdAlert { windows, ..self }

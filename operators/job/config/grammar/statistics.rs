@@ -519,6 +519,10 @@ pub(super) const STATISTICS: &[JobField] = &[
     by_of("release.alert.by.of", "alert = { above = 5, by = { of = \"path\", depth = 2 }, keys = [\"/a\"] }"),
     by_edges("release.alert.by.edges", "alert = { above = 5, by = { of = \"age\", edges = [18, 30] } }"),
     by_depth("release.alert.by.depth", "alert = { above = 5, by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
-    keys("release.alert.keys", "alert = { above = 50, by = \"page\", keys = [\"home\", \"cart\"] }"),
+    field("release.alert.keys", "a list of keys, or a table")
+        .without("none; required beside `by`, but for intervals")
+        .example("alert = { above = 50, by = \"page\", keys = [\"home\", \"cart\"] }")
+        .means("The keys that are asked for in each window, in the order of their bytes: a public list.")
+        .costs("Each is asked for at the same price; more of them widen the band a little."),
     file("release.alert.keys.file", "alert = { above = 50, by = \"page\", keys = { file = \"pages.txt\" } }"),
 ];
