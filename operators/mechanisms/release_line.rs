@@ -14,7 +14,9 @@ mod ranks;
 
 use std::borrow::Cow;
 
-pub(crate) use cell::{AlertLine, CellLine, CellNoise, LineCovariance, LineKey};
+#[cfg(feature = "cli")]
+pub(crate) use cell::AlertLine;
+pub(crate) use cell::{CellLine, CellNoise, LineCovariance, LineKey};
 #[cfg(feature = "cli")]
 pub use damage::LineError;
 #[cfg(feature = "cli")]
