@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             AboveThreshold::rho(0.1).prepare(&ThresholdAlert::new(total(keys)?, ABOVE)?.windows(8_760))?;
         let numbers = Gaussian::rho(0.1).prepare(&total(keys)?)?;
         let counts = vec![PEOPLE; keys as usize];
-        let [mut floor, mut asked, mut told] = [Duration::MAX; 3];
+        let [mut floor, mut asked, mut noised] = [Duration::MAX; 3];
         for _ in 0..ROUNDS {
             least(&mut floor, || {
                 (0..WINDOWS).for_each(|_| _ = black_box(undefended(black_box(&counts))));
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Ok(())
             })?;
             let tallies = (0..WINDOWS).map(|_| tally(&numbers, keys)).collect::<Result<Vec<_>, _>>()?;
-            least(&mut told, || {
+            least(&mut noised, || {
                 let mut noise = NoiseSource::from_os()?;
                 for tally in tallies {
                     black_box(numbers.draw(tally, None, &mut noise).answer.lines(&HEAD));
@@ -105,10 +105,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             "{keys} keys: {:.0} ns a key and window without protection, {:.0} of an alert, {:.0} of numbers with Gaussian noise",
             each(floor),
             each(asked),
-            each(told)
+            each(noised)
         );
         println!("ratio alerts.alert_over_plain_{keys}_keys {:.2}", each(asked) / each(floor));
-        println!("ratio alerts.alert_over_numbers_{keys}_keys {:.2}", each(asked) / each(told));
+        println!("ratio alerts.alert_over_numbers_{keys}_keys {:.2}", each(asked) / each(noised));
     }
     Ok(())
 }
