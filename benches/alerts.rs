@@ -19,8 +19,8 @@ use discreet::mechanisms::{
 };
 use discreet::noise::NoiseSource;
 
-const ROUNDS: usize = 20;
-const WINDOWS: usize = 50;
+const ROUNDS: usize = 10;
+const WINDOWS: usize = 20;
 /// The people of each key, and the threshold.
 const PEOPLE: u64 = 300;
 const ABOVE: u64 = 500;
@@ -38,11 +38,9 @@ fn tally<P: Prepared<Tally = discreet::mechanisms::Cells<u64>>>(
     keys: u64,
 ) -> Result<P::Tally, Invalid> {
     let (mut tally, total) = (prepared.tally(), total(keys)?);
-    for key in 0..keys {
-        let mut cell = total.contribution(1, 0);
-        (1..PEOPLE).for_each(|_| cell.add(&total.contribution(1, 0)));
-        tally.absorb((key, cell));
-    }
+    let mut cell = total.contribution(1, 0);
+    (1..PEOPLE).for_each(|_| cell.add(&total.contribution(1, 0)));
+    (0..keys).for_each(|key| tally.absorb((key, cell)));
     Ok(tally)
 }
 
