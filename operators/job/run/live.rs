@@ -6,7 +6,7 @@ use super::processes::{OperatorNotice, announced};
 use super::sample::uses;
 use super::vitals::Vitals;
 use super::*;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use crate::dataflow::{
     Clock, ClockEvent, GuardedClock, Milestone, Pulled, Source, SourceError, SystemClock, WrittenPosition,
@@ -65,7 +65,7 @@ impl Default for Live {
 /// The operator's word that the clock is right, by which a run that holds its windows open after a step of
 /// the clock goes on at once.
 #[derive(Clone, Debug, Default)]
-pub struct ClockWord(Arc<OnceLock<Arc<GuardedClock>>>);
+pub struct ClockWord(Arc<Mutex<Option<Arc<GuardedClock>>>>);
 
 impl ClockWord {
     /// A word that nobody has said.
@@ -75,9 +75,16 @@ impl ClockWord {
 
     /// Says it. Without a hold, it changes nothing.
     pub fn say(&self) {
-        if let Some(clock) = self.0.get() {
+        if let Some(clock) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             clock.believe();
         }
+    }
+
+    /// Makes the clock that it is about. What is said upon the first report of that clock waits until it is
+    /// made.
+    fn of(&self, make: impl FnOnce() -> GuardedClock) -> Arc<GuardedClock> {
+        let mut clock = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(clock.insert(Arc::new(make())))
     }
 }
 
@@ -139,11 +146,8 @@ impl Job {
             left_out.filter(|_| is_more).into_iter().for_each(|left_out| left_out());
         }
         let versions = PresentVersions::of(self, (&offers, &asks))?;
-        let clock = Arc::new(self.clock(gate.settled(), notice.clone()));
+        let clock: Arc<dyn Clock> = clock_word.of(|| self.clock(gate.settled(), notice.clone()));
         let input_reading = self.reading((&offers, &asks), clock.now())?;
-        // Nobody else sets it.
-        let _ = clock_word.0.set(Arc::clone(&clock));
-        let clock: Arc<dyn Clock> = clock;
         let late = self.source.late.map_or(0, Span::as_microseconds);
         // Only the first process asks.
         if crew.process == 0 {
@@ -353,6 +357,30 @@ mod tests {
         fn pull(&mut self, _: &mut Vec<()>) -> Result<Pulled, SourceError> {
             Ok(self.0.remove(0))
         }
+    }
+
+    // Refutes a word upon the first report of a clock, while the clock is still being made, that is lost.
+    #[test]
+    fn a_word_upon_the_first_report_is_not_lost() {
+        let (word, settled) = (ClockWord::new(), SystemClock.now() + 60_000_000);
+        let (reports, reported) = std::sync::mpsc::channel();
+        let operator = std::thread::spawn({
+            let word = word.clone();
+            move || {
+                assert!(matches!(reported.recv(), Ok(ClockEvent::Behind { .. })));
+                word.say();
+                assert!(matches!(reported.recv(), Ok(ClockEvent::Believed { .. })));
+            }
+        });
+        let clock = word.of(|| {
+            let report = move |event: &ClockEvent| reports.send(*event).unwrap_or_default();
+            let hold = crate::time::hours(1).unwrap_or_else(|_| unreachable!());
+            let clock = GuardedClock::new(hold, Some(settled), report);
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            clock
+        });
+        assert!(operator.join().is_ok());
+        assert!(!clock.believed().is_held);
     }
 
     // Refutes an end that comes before the last window closes, and one that never comes.
