@@ -4,7 +4,7 @@
 //! Each setting makes the lines of a window from exact counts: nobody is above the threshold, so that every key of every window is
 //! asked for. CPU time of one thread, the best of rounds in which the settings take turns.
 //!
-//! What limits it: a geometric draw by a coin of the exact bits of `exp` for each doubling of its scale, where a Gaussian draw has
+//! The limit is a geometric draw by a coin of the exact bits of `exp` for each doubling of its scale, where a Gaussian draw has
 //! a table; and the text of a line, as in the others.
 #![allow(clippy::print_stdout)]
 

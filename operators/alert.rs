@@ -40,7 +40,7 @@ pub enum Alert {
         /// The number up to which it is silent.
         above: u64,
         /// The alarms that are left.
-        left: u64,
+        left: u32,
     },
     /// The source is not connected, or delivers no sign that it is complete up to a time.
     SourceStalled,

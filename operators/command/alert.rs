@@ -5,21 +5,14 @@ use discreet::mechanisms::{AboveThreshold, Bound, Keys, Mechanism, PreparedAlert
 use serde_json::json;
 
 use super::Refusal;
+use super::stated_budget::{BudgetArgs, StatedBudget};
 use super::values::{number, whole};
 
 /// The price of the alarms, and what they watch.
 #[derive(Debug, Args)]
 pub(crate) struct AlertArgs {
-    /// The zCDP budget of all alarms together
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        required_unless_present = "epsilon",
-        conflicts_with = "epsilon", value_parser = number())]
-    rho: Option<f64>,
-    /// The pure epsilon of all alarms together, instead of rho
-    #[arg(long, allow_negative_numbers = true, value_parser = number())]
-    epsilon: Option<f64>,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// The number up to which the alert is silent
     #[arg(long, allow_negative_numbers = true, value_parser = whole())]
     above: u64,
@@ -46,10 +39,11 @@ pub(crate) struct AlertArgs {
 impl AlertArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let AlertArgs { rho, epsilon, above, windows, keys, alarms, wrong, per_key, json } = *self;
-        let mechanism = match (rho, epsilon) {
-            (Some(rho), _) => AboveThreshold::rho(rho),
-            (None, epsilon) => AboveThreshold::epsilon(epsilon.unwrap_or_default()),
+        let AlertArgs { ref budget, above, windows, keys, alarms, wrong, per_key, json } = *self;
+        let budget = budget.budget()?;
+        let mechanism = match budget {
+            StatedBudget::Rho(rho) => AboveThreshold::rho(rho),
+            StatedBudget::Epsilon(epsilon) => AboveThreshold::epsilon(epsilon),
         };
         if keys == 0 {
             return Err(Refusal::new("keys: found zero; give a whole number from 1 on"));
@@ -64,10 +58,7 @@ impl AlertArgs {
         let alert = ThresholdAlert::new(count, above)?.alarms(alarms).windows(draws).wrong(wrong);
         let prepared: PreparedAlert<()> = mechanism.prepare(&alert)?;
         let (crossing, [threshold, scale]) = (prepared.crossing(), prepared.scales());
-        let (currency, spent) = match rho {
-            Some(rho) => ("rho", rho),
-            None => ("epsilon", epsilon.unwrap_or_default()),
-        };
+        let (currency, spent) = budget.named();
         if json {
             let line = json!({
                 "mechanism": "above threshold",

@@ -22,6 +22,7 @@ mod run;
 mod running;
 mod service;
 mod shape;
+mod stated_budget;
 mod synth;
 mod tune;
 mod values;

@@ -8,6 +8,7 @@ use discreet::mechanisms::{
 };
 use serde_json::{Value, json};
 
+use super::stated_budget::{BudgetArgs, StatedBudget};
 use super::values::{grid, number, parsed, whole};
 use super::{Refusal, counted};
 
@@ -18,16 +19,8 @@ struct RankArgs {
     /// logarithmic grid from zero to the end of 64 bits
     #[arg(long, allow_negative_numbers = true, value_parser = grid())]
     grid: Grid,
-    /// The zCDP budget of a window
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        required_unless_present = "epsilon",
-        conflicts_with = "epsilon", value_parser = number())]
-    rho: Option<f64>,
-    /// The pure epsilon of a window, instead of rho
-    #[arg(long, allow_negative_numbers = true, value_parser = number())]
-    epsilon: Option<f64>,
+    #[command(flatten)]
+    budget: BudgetArgs,
     /// The probability that the rank error is within the printed bound
     #[arg(long, allow_negative_numbers = true, default_value = "0.99", value_parser = number())]
     confidence: f64,
@@ -39,39 +32,13 @@ struct RankArgs {
     json: bool,
 }
 
-/// The privacy budget, in its currency.
-#[derive(Clone, Copy)]
-enum RankBudget {
-    Rho(f64),
-    Epsilon(f64),
-}
-
-impl RankArgs {
-    fn budget(&self) -> Result<RankBudget, Refusal> {
-        match (self.rho, self.epsilon) {
-            (Some(rho), _) => Ok(RankBudget::Rho(rho)),
-            (None, Some(epsilon)) => Ok(RankBudget::Epsilon(epsilon)),
-            // Unreachable: clap requires one of the two.
-            (None, None) => Err(Refusal::new("rho: found nothing; give it, or epsilon")),
-        }
-    }
-}
-
-impl RankBudget {
-    fn named(self) -> (&'static str, f64) {
-        match self {
-            RankBudget::Rho(rho) => ("rho", rho),
-            RankBudget::Epsilon(epsilon) => ("epsilon", epsilon),
-        }
-    }
-
-    fn exponential(self, confidence: f64) -> Exponential {
-        let exponential = match self {
-            RankBudget::Rho(rho) => Exponential::rho(rho),
-            RankBudget::Epsilon(epsilon) => Exponential::epsilon(epsilon),
-        };
-        exponential.confidence(confidence)
-    }
+/// Returns the exponential mechanism with this budget.
+fn exponential(budget: StatedBudget, confidence: f64) -> Exponential {
+    let exponential = match budget {
+        StatedBudget::Rho(rho) => Exponential::rho(rho),
+        StatedBudget::Epsilon(epsilon) => Exponential::epsilon(epsilon),
+    };
+    exponential.confidence(confidence)
 }
 
 /// The largest value, or another monotone function, of each key.
@@ -85,15 +52,15 @@ impl MaxArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let RankArgs { ref grid, confidence, keys, .. } = self.rank;
-        let budget = self.rank.budget()?;
+        let budget = self.rank.budget.budget()?;
         let limits = Bound::keys(keys).checked()?;
         let largest = Largest::new(Maximum, PerPerson::Greatest, grid.clone(), limits, Keys::whole())?;
         let search = match budget {
-            RankBudget::Rho(rho) => BinarySearch::rho(rho),
-            RankBudget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
+            StatedBudget::Rho(rho) => BinarySearch::rho(rho),
+            StatedBudget::Epsilon(epsilon) => BinarySearch::epsilon(epsilon),
         };
         let search = maximum_bound(search.confidence(confidence).prepare(&largest)?.noise())?;
-        let inverse = maximum_bound(budget.exponential(confidence).prepare(&largest)?.noise())?;
+        let inverse = maximum_bound(exponential(budget, confidence).prepare(&largest)?.noise())?;
         let comparisons = grid.comparisons();
         let (currency, spent) = budget.named();
         if self.rank.json {
@@ -176,18 +143,18 @@ impl QuantileArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let RankArgs { ref grid, confidence, keys, .. } = self.rank;
-        let (budget, per_key) = (self.rank.budget()?, self.per_key);
+        let (budget, per_key) = (self.rank.budget.budget()?, self.per_key);
         let quantiles = self.quantiles()?;
         let prepared = match (self.flip, budget) {
-            (true, RankBudget::Epsilon(epsilon)) => {
+            (true, StatedBudget::Epsilon(epsilon)) => {
                 PermuteAndFlip::epsilon(epsilon).confidence(confidence).prepare(&quantiles)?
             }
-            (true, RankBudget::Rho(_)) => {
+            (true, StatedBudget::Rho(_)) => {
                 return Err(Refusal::new(
                     "rho: found it beside flip; give epsilon, for permute-and-flip has no rho",
                 ));
             }
-            (false, _) => budget.exponential(confidence).prepare(&quantiles)?,
+            (false, _) => exponential(budget, confidence).prepare(&quantiles)?,
         };
         let each: Vec<QuantileBound> = prepared.noise().iter().filter_map(quantile_bound).collect();
         let kind = prepared.noise().first().map_or("", Noised::kind);

@@ -112,7 +112,7 @@ impl Explanation {
         if let Some(covariances) = sentences.covariances() {
             self.add("covariance", &covariances);
         }
-        let is_alert = cell.noise.iter().any(|noise| noise.alert().is_some());
+        let is_alert = cell.noise.iter().any(|noise| noise.crossing().is_some());
         self.promise(
             &cell.promise,
             match (cell.total.is_some(), is_alert) {

@@ -14,8 +14,6 @@ mod ranks;
 
 use std::borrow::Cow;
 
-#[cfg(feature = "cli")]
-pub(crate) use cell::AlertLine;
 pub(crate) use cell::{CellLine, CellNoise, LineCovariance, LineKey};
 #[cfg(feature = "cli")]
 pub use damage::LineError;

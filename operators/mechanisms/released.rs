@@ -66,7 +66,7 @@ pub struct ReleasedNoise {
     /// The number from which on an alert fires.
     pub surely: Option<u64>,
     /// The alarms that an alert has left after the window.
-    pub alarms_left: Option<u64>,
+    pub alarms_left: Option<u32>,
     /// The strategy that correlates the noise of running totals.
     pub strategy: Option<String>,
     /// The standard deviation over the least that is possible at the same price, where it is known.
@@ -183,7 +183,7 @@ impl ReleasedNoise {
         // What is there must be a number.
         let float = |text: Option<&str>| text.map(str::parse).transpose().ok();
         let text = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
-        let alert = noise.alert();
+        let crossing = noise.crossing();
         Some(ReleasedNoise {
             number: text(&noise.number),
             kind: noise.kind.clone().into_owned(),
@@ -192,9 +192,9 @@ impl ReleasedNoise {
             comparisons: noise.comparisons,
             quantile: float(quantile)?,
             rank_error: noise.rank_error().map(str::parse).transpose().ok()?,
-            above: alert.map(|alert| alert.above),
-            surely: alert.map(|alert| alert.surely),
-            alarms_left: alert.map(|alert| alert.left),
+            above: crossing.map(|crossing| crossing.above()),
+            surely: crossing.map(|crossing| crossing.surely()),
+            alarms_left: crossing.map(|crossing| crossing.left()),
             strategy: text(&noise.strategy),
             over_bound: float(noise.over_bound())?,
             grid: float(noise.grid())?,

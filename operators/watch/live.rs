@@ -89,13 +89,13 @@ struct DrawnPage {
 
 /// Returns the alert of a line in which a threshold alert has fired.
 fn fired(line: &ReleaseLine<'_>, cell: &CellLine<'_>) -> Option<Alert> {
-    let alert = cell.noise.first()?.alert().filter(|_| cell.value == Some("1"))?;
+    let crossing = cell.noise.first()?.crossing().filter(|_| cell.value == Some("1"))?;
     Some(Alert::Fired {
         release: line.release.clone().into_owned(),
         key: cell.key_text().map(Cow::into_owned),
         start: line.window.start?.to_owned(),
-        above: alert.above,
-        left: alert.left,
+        above: crossing.above(),
+        left: crossing.left(),
     })
 }
 

@@ -6,6 +6,28 @@
 
 use crate::covering::{Combination, Factor};
 
+const STATISTICS: &[&str] = &[
+    "count",
+    "people",
+    "sum",
+    "mean",
+    "means",
+    "variance",
+    "ratio",
+    "histogram",
+    "max",
+    "min",
+    "altogether",
+    "quantile",
+    "alert",
+];
+
+/// Statistics that are released as numbers: all but the last.
+const NUMBERS: &[&str] = match STATISTICS.split_last() {
+    Some((_, numbers)) => numbers,
+    None => &[],
+};
+
 pub(crate) const FACTORS: &[Factor] = &[
     ("mode", &["demo", "replay", "run"]),
     ("source", &["csv", "jsonl", "combined", "synthetic"]),
@@ -36,24 +58,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("every", &["second", "hour", "day", "week", "month", "all"]),
     ("over", &["no", "two"]),
     ("running", &["no", "false", "best", "buffered", "square-root", "tree", "fresh"]),
-    (
-        "statistic",
-        &[
-            "count",
-            "people",
-            "sum",
-            "mean",
-            "means",
-            "variance",
-            "ratio",
-            "histogram",
-            "max",
-            "min",
-            "altogether",
-            "quantile",
-            "alert",
-        ],
-    ),
+    ("statistic", STATISTICS),
     // The form of a statistic: `each` and `grid` of a max or min, `each`, `q` and `step` of a quantile, the range of others.
     ("form", &["0", "1", "2", "3", "4"]),
     ("keys", &["no", "listed", "file", "discover"]),
@@ -111,22 +116,6 @@ const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogra
 const KEYED: &[&str] =
     &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
 const UNWEIGHTED: &[&str] = &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "alert"];
-/// Statistics that are released as numbers, each window or all together.
-const NUMBERS: &[&str] = &[
-    "count",
-    "people",
-    "sum",
-    "mean",
-    "means",
-    "variance",
-    "ratio",
-    "histogram",
-    "max",
-    "min",
-    "altogether",
-    "quantile",
-];
-
 const NO_PEOPLE: &[&str] = &[
     "count",
     "sum",

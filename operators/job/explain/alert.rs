@@ -1,12 +1,13 @@
 //! The sentences of a line of an alert.
 
 use crate::job::plan::short;
-use crate::mechanisms::release_line::{AlertLine, CellLine};
+use crate::mechanisms::Crossing;
+use crate::mechanisms::release_line::CellLine;
 
-/// Whether an alert fired, to be put in sentences.
+/// The line of an alert, to be put in sentences.
 pub(super) struct AlertSentences<'c, 'l> {
     pub(super) cell: &'c CellLine<'l>,
-    pub(super) alert: AlertLine,
+    pub(super) crossing: Crossing,
     /// The counted number and its key: `The number of people for the key "/"`.
     pub(super) subject: String,
 }
@@ -18,7 +19,7 @@ impl AlertSentences<'_, '_> {
 
     /// Returns whether it fired, and of a demonstration whether it should have.
     pub(super) fn value(&self) -> String {
-        let AlertLine { above, alarms, left, .. } = self.alert;
+        let (above, alarms, left) = (self.crossing.above(), self.crossing.alarms(), self.crossing.left());
         let said = if self.has_fired() { "fired" } else { "was silent" };
         let rest = match left {
             0 => "none is left, and the alert has ended".to_owned(),
@@ -41,7 +42,7 @@ impl AlertSentences<'_, '_> {
 
     /// Returns what follows of the number.
     pub(super) fn interval(&self, percent: &str) -> String {
-        let AlertLine { above, surely, .. } = self.alert;
+        let (above, surely) = (self.crossing.above(), self.crossing.surely());
         let sure = format!(
             "with probability at least {percent}, over the noise, for all windows and keys that the alert is planned for together"
         );

@@ -80,8 +80,8 @@ impl<'c, 'l> CellSentences<'c, 'l> {
 
     /// Returns the sentences of an alert, if it is one.
     fn alert(&self) -> Option<AlertSentences<'_, 'l>> {
-        let alert = self.cell.noise.first()?.alert()?;
-        Some(AlertSentences { cell: self.cell, alert, subject: self.subject() })
+        let crossing = self.cell.noise.first()?.crossing()?;
+        Some(AlertSentences { cell: self.cell, crossing, subject: self.subject() })
     }
 
     /// Returns the error of a demonstration's value, in people or in ranks.

@@ -279,7 +279,6 @@ fn noise(settled: &PreparedStatistic, numbers: u32) -> Vec<PlannedNoise> {
         scale: noised.scale(),
         interval: *interval,
         one_outside_of: 10 * numbers,
-        is_of_alert: noised.crossing().is_some(),
         ranks: noised.ranks(),
         typical: noised.typical(),
     };

@@ -200,7 +200,7 @@ pub struct PlannedRunning {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PlannedAlert {
-    /// What is counted: people, or records.
+    /// The noun of the number: people, or records.
     pub count: &'static str,
     /// The number up to which it is silent.
     pub above: u64,
@@ -290,9 +290,6 @@ pub struct PlannedNoise {
     /// The number of errors of which one is outside of the interval.
     #[serde(skip)]
     pub one_outside_of: u32,
-    /// True if the noise is an alert's, on a number and on a threshold.
-    #[serde(skip)]
-    pub is_of_alert: bool,
     /// The guarantee about the answer's rank, if there is none about its value; it holds for ninety-nine of a
     /// hundred answers. As JSON: `q`, `comparisons`, `tau` and `rank_error`.
     #[serde(flatten, serialize_with = "rank_fields")]

@@ -79,6 +79,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         terms = match field {
             // The keys themselves, wherever they are listed, are bound by the mechanism.
             "keys" => terms.showing(&name, keys(release, offer)),
+            // Those of an alert are shown below, stated or not.
             "windows" => terms,
             _ => terms.binding(&name, value),
         };
@@ -86,7 +87,7 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
     if let StatisticSpec::Alert(alert) = statistic
         && let Some(windows) = alert.planned(offer.windows())
     {
-        // Stated or not: the band is made for their number, by the mechanism.
+        // The mechanism binds the number, for which the band is made.
         terms = terms.showing("alert.windows", windows);
     }
     let BoundSpec { keys, per_key, windows, entries, weight } = bound;

@@ -16,8 +16,8 @@ use crate::invalid::{Invalid, InvalidKind};
 use crate::job::config::ConfigNode;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
-    AboveThreshold, ContributionBound, Cut, DecimalPoint, Keys, Mechanism, PreparedAlert, ThresholdAlert,
-    Total,
+    AboveThreshold, ContributionBound, Crossing, Cut, DecimalPoint, Keys, Mechanism, PreparedAlert,
+    ThresholdAlert, Total,
 };
 
 /// An alert on a count above a threshold.
@@ -62,27 +62,21 @@ impl AlertCount {
     }
 }
 
-/// The largest threshold, and the most windows that a mistake is stated for.
-const MOST: u64 = 1 << 40;
-
-/// The most alarms.
-const MOST_ALARMS: u64 = 1_000;
-
 impl AlertSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<AlertSpec> {
         let fields =
             node.fields(&["above"], &["count", "alarms", "pause", "wrong", "windows", "by", "keys"])?;
-        let above = fields.read("above", |node| node.whole(0, MOST));
+        let above = fields.read("above", |node| node.whole(0, Crossing::MOST));
         let count = match fields.node("count") {
             Some(node) => node.one_of(&AlertCount::WORDS),
             None => Some(AlertCount::People),
         };
         let alarms = match fields.node("alarms") {
-            Some(node) => node.whole(1, MOST_ALARMS),
+            Some(node) => node.whole(1, Crossing::MOST_ALARMS.into()),
             None => Some(1),
         };
         let pause = match fields.node("pause") {
-            Some(node) => node.whole(0, MOST),
+            Some(node) => node.whole(0, Crossing::MOST),
             None => Some(0),
         };
         let wrong = match fields.node("wrong") {
@@ -90,7 +84,7 @@ impl AlertSpec {
             None => Some(Decimal::of("5", -2)),
         };
         let windows = match fields.node("windows") {
-            Some(node) => node.whole(1, MOST).map(Some),
+            Some(node) => node.whole(1, Crossing::MOST).map(Some),
             None => Some(None),
         };
         let grouping = grouping::read(&fields, beside);

@@ -1,13 +1,12 @@
 //! The distances from a threshold at which an alert is surely silent and surely fires, and the division of its price between its
 //! two draws.
 
-use super::MOST;
 use crate::accounting::BudgetUnits;
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::spend::Spend;
 use crate::noise::{Geometric, Ratio};
 
-/// What an alert says of a number, and the alarms that it has.
+/// The band of an alert between silence and a sure alarm, and its alarms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
     pub(in crate::mechanisms) above: u64,
@@ -17,6 +16,12 @@ pub struct Crossing {
 }
 
 impl Crossing {
+    /// The most alarms of an alert.
+    pub(crate) const MOST_ALARMS: u32 = 1_000;
+
+    /// The largest threshold, and the most windows: sums of them fit a float exactly.
+    pub(crate) const MOST: u64 = 1 << 40;
+
     /// The number up to which it is silent, with the stated probability.
     pub fn above(&self) -> u64 {
         self.above
@@ -38,7 +43,7 @@ impl Crossing {
     }
 }
 
-/// What the division of a price is chosen for.
+/// The aim of the division of a price.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     /// The distance by which one unit moves a number.
@@ -90,7 +95,7 @@ impl Arming {
         };
         let whole = |margin: f64| {
             // More than any number that is counted.
-            let most = MOST as f64;
+            let most = Crossing::MOST as f64;
             if margin < most { Ok(margin.ceil() as u64) } else { Err(small()) }
         };
         Ok(Arming {

@@ -26,9 +26,8 @@
 //! between those of other releases is concurrent composition, whose costs add up too (Lyu 2022; Vadhan and Zhang 2023;
 //! Haney and others 2023). The test beside enumerates all histories of up to three windows, and six that are silent.
 //!
-//! Where only a part of a unit is removed, numbers move down only if no other record takes the place of a removed one. That is
-//! so where a person counts in each key that is listed ([`Bound::keys`](super::Bound::keys) is no less); else a part costs two
-//! steps.
+//! A removed part of a unit moves numbers down only if no other record takes its place. That is so where a person counts in each
+//! key that is listed ([`Bound::keys`](super::Bound::keys) is no less); else a part costs two steps.
 //!
 //! # What it says
 //!
@@ -80,9 +79,6 @@ pub struct ThresholdAlert<K> {
 /// The probability of an alarm that is wrong or late, unless said.
 const WRONG: f64 = 0.05;
 
-/// The largest threshold, and the largest number of windows: sums of them fit a float exactly.
-const MOST: u64 = 1 << 40;
-
 impl<K: Key> ThresholdAlert<K> {
     /// Creates an alert on a count above this number, in one window.
     ///
@@ -91,7 +87,7 @@ impl<K: Key> ThresholdAlert<K> {
     /// `weight` where people count in part; and `rollup` where parents are released too.
     pub fn new(total: Total<K>, above: u64) -> Result<ThresholdAlert<K>, Invalid> {
         let mixed = |field, remedy| Err(Invalid::new(field, InvalidKind::Mixed, remedy));
-        if above > MOST {
+        if above > Crossing::MOST {
             return Err(Invalid::new("above", InvalidKind::TooLarge, "a number of at most 2^40"));
         }
         if let MeasureKind::Sum(_) = total.measure() {

@@ -1,9 +1,11 @@
 //! An alert, prepared for release: its draws, its state and its answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::margins::{Arming, Planned};
-use super::{Crossing, MOST, ThresholdAlert};
+use super::{Crossing, ThresholdAlert};
+use crate::accounting::running::whole;
 use crate::accounting::{BudgetUnits, PrivacyCost, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
@@ -52,20 +54,15 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
     fn prepare(&self, alert: &ThresholdAlert<K>) -> Result<PreparedAlert<K>, Invalid> {
         let (spend, stated, alarms) = (self.0.clone()?, alert.total.stated(), alert.alarms);
         let keys = alert.total.listed().unwrap_or_default();
-        let whole = |field, value: u64, most: u64, remedy| match value {
-            0 => Err(Invalid::new(field, InvalidKind::Zero, remedy)),
-            value if value > most => Err(Invalid::new(field, InvalidKind::TooLarge, remedy)),
-            value => Ok(value),
-        };
-        whole("alarms", alarms.into(), 1_000, "a whole number from 1 to 1000")?;
-        let windows = whole("windows", alert.windows, MOST, "a whole number from 1 to 2^40")?;
+        whole("alarms", alarms.into(), Crossing::MOST_ALARMS.into(), "a whole number from 1 to 1000")?;
+        let windows = whole("windows", alert.windows, Crossing::MOST, "a whole number from 1 to 2^40")?;
         let wrong = alert.wrong;
         if !(LEAST_WRONG..1.0).contains(&wrong) {
             let kind = if wrong.is_nan() { InvalidKind::Nan } else { InvalidKind::Malformed };
             return Err(Invalid::new("wrong", kind, "a number from 1e-9 on and below 1, such as 0.05"));
         }
-        let draws = windows as f64 * keys.len() as f64;
-        let planned = Planned { step: alert.step()?, draws, alarms, wrong };
+        let draws = windows.saturating_mul(keys.len() as u64);
+        let planned = Planned { step: alert.step()?, draws: draws as f64, alarms, wrong };
         let arming = Arming::least(spend, planned)?;
         let threshold = alert.above + arming.below;
         let crossing = Crossing {
@@ -98,7 +95,7 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
             measure: alert.total.measure(),
             threshold,
             pause: alert.pause,
-            draws: windows.saturating_mul(keys.len() as u64),
+            draws,
             format: EstimateFormat {
                 noise: vec![noise],
                 point: stated.point,
@@ -134,7 +131,7 @@ pub struct PreparedAlert<K> {
 }
 
 impl<K: Key> PreparedAlert<K> {
-    /// What it says of a number.
+    /// The band between silence and a sure alarm, and the alarms.
     pub fn crossing(&self) -> Crossing {
         self.crossing
     }
@@ -162,8 +159,8 @@ pub(super) struct AlertState {
     /// The numbers that were asked about.
     asked: u64,
     level: Option<i64>,
-    /// The place of a key, and the number of windows that it is left out of.
-    pauses: Vec<(u32, u64)>,
+    /// The number of windows that a key is left out of, by its place.
+    pauses: BTreeMap<u32, u64>,
 }
 
 redacted!(AlertState);
@@ -177,7 +174,7 @@ const PAUSE: usize = 12;
 impl AlertState {
     /// No alarm is left.
     const ENDED: AlertState =
-        AlertState { fired: u32::MAX, asked: u64::MAX, level: None, pauses: Vec::new() };
+        AlertState { fired: u32::MAX, asked: u64::MAX, level: None, pauses: BTreeMap::new() };
 
     pub(super) fn read(bytes: &[u8]) -> Option<AlertState> {
         let (&[FORMAT, ref fired @ .., armed], rest) = bytes.split_first_chunk::<6>()? else { return None };
@@ -217,7 +214,7 @@ impl AlertState {
 
     /// Lets this number of windows pass.
     fn pass(&mut self, windows: u64) {
-        self.pauses.retain_mut(|(_, left)| {
+        self.pauses.retain(|_, left| {
             *left = left.saturating_sub(windows);
             *left > 0
         });
@@ -278,7 +275,7 @@ impl<K: Key> Prepared for PreparedAlert<K> {
 
     fn draw(&self, exact: Cells<K>, state: Option<&[u8]>, noise: &mut NoiseSource) -> Drawn<Answer<K, i128>> {
         let mut state = match state {
-            None => AlertState { fired: 0, asked: 0, level: self.armed(0, noise), pauses: Vec::new() },
+            None => AlertState { fired: 0, asked: 0, level: self.armed(0, noise), pauses: BTreeMap::new() },
             // One that cannot be read was refused before.
             Some(bytes) => AlertState::read(bytes).unwrap_or(AlertState::ENDED),
         };
@@ -288,7 +285,7 @@ impl<K: Key> Prepared for PreparedAlert<K> {
             let Some(level) = state.level else { break };
             // There are no more keys than a list holds.
             let place = place as u32;
-            if state.pauses.iter().any(|(of, _)| *of == place) {
+            if state.pauses.contains_key(&place) {
                 continue;
             }
             let number = self.measure.value(cell, 1) + i128::from(self.arming.number.draw(noise));

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::fields::number;
 use super::{LineWindow, RankInterval};
+use crate::mechanisms::Crossing;
 
 /// One number of an answer.
 #[derive(Debug)]
@@ -161,21 +162,8 @@ pub(crate) struct CellNoise<'a> {
     pub(crate) assumes: Option<Cow<'a, str>>,
     above: Option<u64>,
     surely: Option<u64>,
-    alarms: Option<u64>,
-    alarms_left: Option<u64>,
-}
-
-/// What an alert says of a number, and the alarms that it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AlertLine {
-    /// The number up to which it is silent.
-    pub(crate) above: u64,
-    /// The number from which on it fires.
-    pub(crate) surely: u64,
-    /// The alarms that are paid for.
-    pub(crate) alarms: u64,
-    /// The alarms that are left after the window.
-    pub(crate) left: u64,
+    alarms: Option<u32>,
+    alarms_left: Option<u32>,
 }
 
 impl CellNoise<'_> {
@@ -199,10 +187,10 @@ impl CellNoise<'_> {
     }
 
     /// Returns what an alert says of the number, if it is one.
-    pub(crate) fn alert(&self) -> Option<AlertLine> {
+    pub(crate) fn crossing(&self) -> Option<Crossing> {
         let (above, surely) = self.above.zip(self.surely)?;
         let (alarms, left) = self.alarms.zip(self.alarms_left)?;
-        Some(AlertLine { above, surely, alarms, left })
+        Some(Crossing { above, surely, alarms, left })
     }
 
     fn ranked(&self) -> Option<RankInterval> {

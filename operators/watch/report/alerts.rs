@@ -4,17 +4,15 @@ use std::collections::VecDeque;
 
 use super::model::{ReleaseSeries, ends};
 use super::page::HtmlPage;
-use crate::mechanisms::release_line::{AlertLine, CellLine, LineWindow};
+use crate::mechanisms::Crossing;
+use crate::mechanisms::release_line::{CellLine, LineWindow};
 use crate::picture::{counted, escape, grouped, named};
-
-/// The most alarms of a table: all that an alert can have.
-const ALARMS: usize = 1_000;
 
 /// The lines of an alert.
 #[derive(Debug, Default)]
 pub(super) struct ReportedAlert {
-    /// What the newest line says.
-    newest: Option<AlertLine>,
+    /// The band and the alarms of the newest line.
+    newest: Option<Crossing>,
     confidence: String,
     /// The start, the end and the key of each alarm, the alarms that were left, and in a demonstration whether the number
     /// was above.
@@ -28,9 +26,9 @@ pub(super) struct ReportedAlert {
 impl ReportedAlert {
     /// Takes in a line; returns true if it is one of an alert.
     pub(super) fn take(&mut self, window: LineWindow<'_>, cell: &CellLine<'_>) -> bool {
-        let Some(alert) = cell.noise.first().and_then(|noise| noise.alert()) else { return false };
+        let Some(crossing) = cell.noise.first().and_then(|noise| noise.crossing()) else { return false };
         cell.confidence.clone_into(&mut self.confidence);
-        self.newest = Some(alert);
+        self.newest = Some(crossing);
         self.is_keyed |= cell.key.is_some();
         if cell.value != Some("1") {
             self.silent += 1;
@@ -44,10 +42,10 @@ impl ReportedAlert {
         };
         let key = cell.key_text().map_or(String::new(), |key| named(Some(&key)));
         let [start, end] = ends(window);
-        if self.alarms.len() >= ALARMS {
+        if self.alarms.len() >= Crossing::MOST_ALARMS as usize {
             self.alarms.pop_front();
         }
-        self.alarms.push_back([start, end, key, alert.left.to_string(), above.to_owned()]);
+        self.alarms.push_back([start, end, key, crossing.left().to_string(), above.to_owned()]);
         true
     }
 
@@ -60,7 +58,9 @@ impl HtmlPage<'_> {
     /// Writes what an alert has said: its alarms, and how many windows were silent.
     pub(super) fn alert(&mut self, series: &ReleaseSeries) {
         let reported = &series.alert;
-        let Some(AlertLine { above, surely, alarms, left }) = reported.newest else { return };
+        let Some(crossing) = reported.newest else { return };
+        let (above, surely) = (crossing.above(), crossing.surely());
+        let (alarms, left) = (crossing.alarms(), crossing.left());
         let rest = match left {
             0 => "None is left: the alert has ended, and later windows have no line.".to_owned(),
             left => format!("{} left.", counted(left as usize, "alarm")),

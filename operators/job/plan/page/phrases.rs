@@ -97,7 +97,7 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
             let q = quantile.to_f64();
             format!("{kind}, {scale} ranks, 99 of 100 within {rank_error} ranks of the {number} {q}")
         }
-        None if noise.is_of_alert => {
+        None if *kind == "geometric" => {
             format!("{kind} on {number}, {letter} {}, and on the threshold", short(*scale))
         }
         None => {
