@@ -20,6 +20,7 @@ use super::means::StableArgs;
 use super::ranks::{MaxArgs, QuantileArgs};
 use super::running::{RunningArgs, SlidingArgs};
 use super::shape::ShapeArgs;
+use super::top::TopArgs;
 use super::values::{choices, goal, number, parsed, whole};
 use super::{CANNOT_WRITE, Refusal};
 
@@ -36,6 +37,8 @@ pub(crate) enum Calibrate {
     Quantile(QuantileArgs),
     /// The band of a threshold alert between silence and a sure alarm
     Alert(AlertArgs),
+    /// The distance of the most frequent keys from the largest number that is left
+    Top(TopArgs),
     /// The privacy cost of locally randomised reports after a shuffle
     Shuffle(ShuffleArgs),
     /// The number of adaptive queries that a data set can answer within an error
@@ -90,6 +93,7 @@ impl Calibrate {
             Calibrate::Gaussian(noise) => noise.gaussian(),
             Calibrate::Max(max) => max.run(),
             Calibrate::Alert(alert) => alert.run(),
+            Calibrate::Top(top) => top.run(),
             Calibrate::Quantile(quantile) => quantile.run(),
             Calibrate::Shuffle(shuffle) => shuffle.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),

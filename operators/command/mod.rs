@@ -24,6 +24,7 @@ mod service;
 mod shape;
 mod stated_budget;
 mod synth;
+mod top;
 mod tune;
 mod values;
 mod watching;

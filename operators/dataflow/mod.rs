@@ -292,9 +292,9 @@ pub use pipeline::revealed;
 pub use pipeline::{
     Accumulated, Aggregation, Alerting, Answering, Averaged, Averaging, Bounded, CountingByKey,
     DistinctRecords, GroupingKey, IntoVector, KeyedAggregation, LifetimeBound, MeanOf, Multiplicity,
-    NamedRecords, OneRecordPerPerson, Owned, PairSumming, People, Person, Private, ProtectedUnit, Ranking,
-    RankingPeople, RecordId, RecordIdentity, Records, Replies, RunningPairs, Searching, SumsByKey, TakesBack,
-    Tallied, Unplaced, Vector, Windowed,
+    NamedRecords, OneRecordPerPerson, Owned, PairSumming, People, Person, Picking, Private, ProtectedUnit,
+    Ranking, RankingPeople, RecordId, RecordIdentity, Records, Replies, RunningPairs, Searching, SumsByKey,
+    TakesBack, Tallied, Unplaced, Vector, Windowed,
 };
 #[cfg(feature = "cli")]
 pub(crate) use pipeline::{CHOICE, EverySquare, Everything, ExactCells, RecordFilter, Terms, charge, terms};

@@ -7,6 +7,7 @@
 
 mod alert;
 mod cell;
+mod top;
 
 use std::fmt;
 

@@ -132,6 +132,11 @@ pub enum Ranks {
         /// Rounded up.
         rank_error: u64,
     },
+    /// It is a key that was picked: its number is below the largest that was left by this much at most.
+    Behind {
+        /// The number of people, or of records.
+        within: u64,
+    },
 }
 
 impl Noised {

@@ -72,7 +72,8 @@ pub trait ReleaseLines {
 /// strategy it is noised. Means whose ranges are found say `"covariance":[{"with":"price","value":4.1,"scale":0.2},..]`, one for each
 /// coordinate, with the deviation of its noise, where the bounds fit. A stable mean says
 /// `"grid"`, the step in which it is released. An alert has a value of 1 where it fired and of 0 where it was silent, and its noise says
-/// `"above"` and `"surely"`, between which it may do either, and how many alarms are left ([`Crossing`](super::Crossing)). `"interval_of":"bounded"` says that the interval holds the number
+/// `"above"` and `"surely"`, between which it may do either, and how many alarms are left ([`Crossing`](super::Crossing)). The most frequent
+/// keys have their place as a value, and their noise says `"within"`: by how much the number of each may be below the largest that was left. `"interval_of":"bounded"` says that the interval holds the number
 /// after the contribution bound and the range, which may have left something out; without it they leave nothing
 /// out. Whole numbers are written with all of their digits, also where
 /// they are beyond 64 bits.
@@ -286,6 +287,8 @@ struct NoiseLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     alarms_left: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     over_bound: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strategy: Option<&'static str>,
@@ -297,8 +300,12 @@ struct NoiseLine {
 
 impl NoiseLine {
     fn of(noise: &Noised) -> NoiseLine {
+        let within = match noise.ranks {
+            Some(Ranks::Behind { within }) => Some(within),
+            _ => None,
+        };
         let (comparisons, tau, rank_error) = match noise.ranks {
-            None => (None, None, None),
+            None | Some(Ranks::Behind { .. }) => (None, None, None),
             Some(Ranks::Below { comparisons, tau, .. } | Ranks::Above { comparisons, tau, .. }) => {
                 (comparisons, Some(tau), None)
             }
@@ -318,6 +325,7 @@ impl NoiseLine {
             surely: crossing.map(|crossing| crossing.surely()),
             alarms: crossing.map(|crossing| crossing.alarms()),
             alarms_left: crossing.map(|crossing| crossing.left()),
+            within,
             over_bound,
             strategy,
             grid,

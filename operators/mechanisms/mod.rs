@@ -106,6 +106,7 @@ mod keys;
 mod lines;
 mod means;
 pub(crate) mod mechanism;
+mod monotone_count;
 mod noisy;
 mod pair_sums;
 pub mod queries;
@@ -123,6 +124,7 @@ pub mod stable;
 mod statistic;
 #[cfg(test)]
 mod tests;
+mod top;
 mod variance;
 mod vectors;
 mod weight;
@@ -167,6 +169,7 @@ pub(crate) use spend::Cut;
 pub use stable::StableMean;
 pub use statistic::{Cell, Cells, Summary, Tally};
 pub use statistic::{Mean, Statistic, Total};
+pub use top::{PreparedTop, TopKeys};
 pub use variance::{NoisyVariances, Variance};
 pub use vectors::{
     FollowedMeans, FoundMean, Moments, NoisyVectors, Ranges, Stable, StableMeans, StableVectors, VectorMean,

@@ -67,6 +67,8 @@ pub struct ReleasedNoise {
     pub surely: Option<u64>,
     /// The alarms that an alert has left after the window.
     pub alarms_left: Option<u32>,
+    /// The distance by which the number of a picked key may be below the largest that was left.
+    pub within: Option<u64>,
     /// The strategy that correlates the noise of running totals.
     pub strategy: Option<String>,
     /// The standard deviation over the least that is possible at the same price, where it is known.
@@ -195,6 +197,7 @@ impl ReleasedNoise {
             above: crossing.map(|crossing| crossing.above()),
             surely: crossing.map(|crossing| crossing.surely()),
             alarms_left: crossing.map(|crossing| crossing.left()),
+            within: noise.within,
             strategy: text(&noise.strategy),
             over_bound: float(noise.over_bound())?,
             grid: float(noise.grid())?,

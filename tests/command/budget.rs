@@ -113,7 +113,7 @@ fn each_example_is_charged_to_the_ledger_that_its_page_creates() {
             count += 1;
         }
     }
-    assert_eq!(count, 6);
+    assert_eq!(count, 7);
 }
 
 #[test]

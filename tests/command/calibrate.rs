@@ -209,6 +209,31 @@ fn an_alert_is_calibrated_to_a_budget() {
     }
 }
 
+// Of a thousand keys and ten picks at a rho of .1 each is within 43 people at .95, by the published figure.
+#[test]
+fn the_most_frequent_keys_are_calibrated_to_a_budget() {
+    let top = |arguments: &[&str]| json(&[&["calibrate", "top", "--json"], arguments].concat());
+    let within = |arguments: &[&str]| top(arguments)["within"].as_u64().unwrap();
+    let published = ["--rho", "0.1", "--k", "10", "--keys", "1000", "--confidence", "0.95"];
+    assert_eq!(within(&published), 43);
+    let pure = top(&["--epsilon", "1", "--k", "5", "--keys", "100"]);
+    assert!(pure["within_by_permute_and_flip"].as_u64() <= pure["within"].as_u64(), "{pure}");
+    let records = within(&["--epsilon", "1", "--k", "5", "--keys", "100", "--per-key", "10"]);
+    assert!((records as f64 / pure["within"].as_f64().unwrap() - 10.0).abs() < 0.3, "{pure} {records}");
+    let (code, page, _) = discreet(&["calibrate", "top", "--rho", "0.1", "--k", "3", "--keys", "10"]);
+    assert!(code == 0 && page.contains("exponential       within ") && !page.contains("flip"), "{page}");
+    for (arguments, words) in [
+        (&["--rho", "0.1", "--k", "0", "--keys", "5"][..], "k: found zero"),
+        (&["--rho", "0.1", "--k", "6", "--keys", "5"], "k: found"),
+        (&["--rho", "0.1", "--k", "1", "--keys", "0"], "keys: found 0"),
+        (&["--rho", "0.1", "--k", "1", "--keys", "5", "--confidence", "1"], "confidence: found"),
+        (&["--epsilon", "1e-12", "--k", "1", "--keys", "5"], "epsilon: found"),
+    ] {
+        let (code, _, error) = discreet(&[&["calibrate", "top"], arguments].concat());
+        assert!(code == 78 && error.contains(words), "{arguments:?}: {error}");
+    }
+}
+
 // 10,000 people at a local epsilon of 1 and delta 1e-6: .0530 by clones, .214 by the closed form; .0432 for
 // binary response.
 #[test]

@@ -560,6 +560,29 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.alert.keys.file", "the same keys in a file", "\"keys.txt\"")
         .on(&["alert"])
         .with(&[("release.alert.keys", None)]),
+    edit("release.top.count", "another", "\"people\"").with(&[("release.bound.per_key", None)]),
+    edit("release.top.k", "another", "2"),
+    edit("release.top.by", "another", "\"other_page\""),
+    edit("release.top.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.top.by"))
+        .named("top.by")
+        .with(&[("release.top.by", None), ("release.top.by.depth", Some("1"))]),
+    edit("release.top.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.top.by"))
+        .named("top.by")
+        .with(&[("release.top.by", None), ("release.top.by.of", Some("\"page\""))]),
+    edit("release.top.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.top.by"))
+        .named("top.by")
+        .with(&[
+            ("release.top.by", None),
+            ("release.top.by.of", Some("\"amount\"")),
+            ("release.top.keys", None),
+        ]),
+    edit("release.top.keys", "others", "[\"a\", \"c\"]"),
+    edit("release.top.keys.file", "the same keys in a file", "\"keys.txt\"")
+        .on(&["top"])
+        .with(&[("release.top.keys", None)]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.each", "another", "\"greatest\"").on(&["ranked"]),
     edit("release.quantile.step", "another", "2"),

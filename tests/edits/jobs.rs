@@ -452,6 +452,18 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "top",
+            &[
+                ("release.top.count", "\"records\""),
+                ("release.top.k", "1"),
+                ("release.top.by", "\"page\""),
+                ("release.top.keys", grouped),
+                ("release.bound.per_key", "2"),
+                ("release.noise", "\"exponential\""),
+                ("release.cost.rho", "0.5"),
+            ],
+        ),
+        Job::new(
             "ranked",
             &[
                 ("release.quantile.of", "\"amount\""),

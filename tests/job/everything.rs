@@ -94,6 +94,7 @@ impl Item {
             Value::Object(_) => json!(interval(&[1, 5])),
             by => json!(match by.as_str().unwrap() {
                 "places.region" => &self.region,
+                "customer.country" => &self.country,
                 "group" => &self.group,
                 "kind" => self.kind(),
                 "weekday" => self.weekday,
@@ -144,6 +145,8 @@ struct Cell<'c> {
     release: &'c Value,
     word: &'c str,
     items: Vec<&'c Item>,
+    /// The records of all keys in the windows of the cell.
+    of_all_keys: Vec<&'c Item>,
 }
 
 /// An exact number with the bounds of the release and without; the first is `None` where a person has more than a bound
@@ -204,6 +207,15 @@ impl Cell<'_> {
             "alert" => {
                 let above = self.statistic()["above"].as_u64().unwrap() as usize;
                 both(f64::from(u8::from(self.people().len() > above)))
+            }
+            "top" => {
+                let people = |key: &Value| {
+                    let of_key = self.of_all_keys.iter().filter(|item| item.country == *key);
+                    of_key.map(|item| item.person.as_deref()).collect::<BTreeSet<_>>().len()
+                };
+                let own = people(&line["key"]);
+                let keys = self.statistic()["keys"].as_array().unwrap();
+                both(1.0 + keys.iter().filter(|key| people(key) > own).count() as f64)
             }
             "sum" => {
                 let of =
@@ -369,8 +381,9 @@ fn exact(line: &Value, releases: &[Value], items: &[Item]) -> Exact {
         _ => by.is_null() || item.key(by) == line["key"],
     };
     let in_window = |item: &&&Item| covers(release, start, item.month)[0];
-    let own = life.iter().filter(in_window).copied().filter(in_cell).collect();
-    let cell = Cell { release, word, items: own };
+    let of_all_keys: Vec<&Item> = life.iter().filter(in_window).copied().collect();
+    let items = of_all_keys.iter().copied().filter(in_cell).collect();
+    let cell = Cell { release, word, items, of_all_keys };
     let [tally, truth] = cell.exact(line).map(|exact| json!(exact));
     (cell.keeps_all(&life).then_some(tally), truth)
 }

@@ -42,6 +42,7 @@ mod separated;
 mod service;
 mod signals;
 mod spool;
+mod top;
 mod totals;
 mod unfinished;
 mod watch;

@@ -212,6 +212,11 @@ fn source(job: &mut JobText, row: &Row) {
     }
 }
 
+/// Returns true if the release counts records where it states no number.
+fn is_of_records(form: &str) -> bool {
+    ["1", "3"].contains(&form)
+}
+
 fn release(job: &mut JobText, row: &Row) {
     let [_, _, key, value] = row.fields();
     let (statistic, form) = (row.value("statistic"), row.value("form"));
@@ -336,6 +341,10 @@ fn release(job: &mut JobText, row: &Row) {
                 ("windows", windows),
             ]
         }
+        ("top", form) => {
+            let [count, k] = if is_of_records(form) { ["records", "4"] } else { ["people", "2"] };
+            vec![("count", Some(quoted(count))), ("k", Some(k.to_owned()))]
+        }
         other => panic!("{other:?} has no fields here"),
     };
     let rollup = row.is("rollup", &["yes"]).then(|| "true".to_owned());
@@ -348,7 +357,7 @@ fn release(job: &mut JobText, row: &Row) {
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     // Of a person there is one value.
     let is_of_people = statistic == "quantile" && ["2", "3", "4"].contains(&form)
-        || statistic == "alert" && !["1", "3"].contains(&form);
+        || ["alert", "top"].contains(&statistic) && !is_of_records(form);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
     let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };
@@ -358,7 +367,7 @@ fn release(job: &mut JobText, row: &Row) {
         (
             "keys",
             match (keyed, in_part) {
-                _ if statistic == "alert" => None,
+                _ if ["alert", "top"].contains(&statistic) => None,
                 (false, _) => None,
                 (true, false) => most("8"),
                 (true, true) => Some(if many { "8" } else { "2" }.to_owned()),

@@ -19,12 +19,13 @@ const STATISTICS: &[&str] = &[
     "min",
     "altogether",
     "quantile",
+    "top",
     "alert",
 ];
 
-/// Statistics that are released as numbers: all but the last.
-const NUMBERS: &[&str] = match STATISTICS.split_last() {
-    Some((_, numbers)) => numbers,
+/// Statistics of single windows: all but the last.
+const OF_WINDOWS: &[&str] = match STATISTICS.split_last() {
+    Some((_, others)) => others,
     None => &[],
 };
 
@@ -115,7 +116,8 @@ const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogra
 /// Statistics that may have keys; a histogram has its buckets.
 const KEYED: &[&str] =
     &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
-const UNWEIGHTED: &[&str] = &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "alert"];
+const UNWEIGHTED: &[&str] =
+    &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "top", "alert"];
 const NO_PEOPLE: &[&str] = &[
     "count",
     "sum",
@@ -128,6 +130,7 @@ const NO_PEOPLE: &[&str] = &[
     "min",
     "altogether",
     "quantile",
+    "top",
     "alert",
 ];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
@@ -233,10 +236,14 @@ pub(crate) const RULES: &[Rule] = &[
         &[("statistic", &["alert"]), ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip"])],
         Check("release[1].noise"),
     ),
-    Rule(&[("statistic", NUMBERS), ("noise", &["geometric"])], Check("release[1].noise")),
+    Rule(&[("statistic", OF_WINDOWS), ("noise", &["geometric"])], Check("release[1].noise")),
     // An alert asks each key in every window, and costs the same for a person in any number of windows.
     Rule(&[("statistic", &["alert"]), ("keys", &["discover"])], Check("release[1].alert.keys")),
     Rule(&[("statistic", &["alert"]), ("windows", &["some"])], Check("release[1].bound.windows")),
+    // The most frequent keys are picked out of a list.
+    Rule(&[("statistic", &["top"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
+    Rule(&[("statistic", &["top"]), ("keys", &["no"])], Check("release[1].top.by")),
+    Rule(&[("statistic", &["top"]), ("keys", &["discover"])], Check("release[1].top.keys")),
     Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
     // An accounting is of an epsilon with a delta, and a Gaussian one of every order and no stable mean.
     Rule(&[("budget", &["epsilon"]), ("accounting", &["gaussian", "zcdp"])], Check("privacy.accounting")),
@@ -262,7 +269,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(
         &[
             ("rollup", &["yes"]),
-            ("statistic", &["people", "means", "max", "min", "altogether", "quantile", "alert"]),
+            ("statistic", &["people", "means", "max", "min", "altogether", "quantile", "top", "alert"]),
         ],
         Check("rollup"),
     ),
@@ -283,7 +290,7 @@ pub(crate) const RULES: &[Rule] = &[
             ("price", &["share"]),
             ("every", TIMED),
             ("running", &["no", "false"]),
-            ("statistic", NUMBERS),
+            ("statistic", OF_WINDOWS),
             ("windows", &["no"]),
             ("horizon", &["no"]),
         ],
@@ -312,7 +319,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("unit", &["record"]), ("statistic", &["quantile"]), ("form", &["4"])], Check("each")),
     // Totals over windows.
     Rule(
-        &[("running", RUNS), ("statistic", &["means", "max", "min", "altogether", "quantile", "alert"])],
+        &[
+            ("running", RUNS),
+            ("statistic", &["means", "max", "min", "altogether", "quantile", "top", "alert"]),
+        ],
         Check("release[1].running"),
     ),
     Rule(&[("running", RUNS), ("every", &["all"])], Check("release[1].running")),
@@ -366,6 +376,9 @@ pub(crate) const TRIPLES: &[Combination] = &[
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("keys", &["no", "listed", "file"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("form", &["0", "1", "2", "3", "4"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("over", &["two"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("keys", &["listed", "file"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("form", &["0", "1"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("noise", &["permute-and-flip"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("by", &["several"])],
     &[
         ("mode", &["demo", "replay", "run"]),

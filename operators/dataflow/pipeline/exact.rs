@@ -50,6 +50,13 @@ impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
         cell.cloned().unwrap_or_default()
     }
 
+    /// Returns the cells of all keys in a window that somebody has.
+    pub(crate) fn cells(&self, window: Interval) -> Vec<C> {
+        let cells = self.lock();
+        let cells = cells.get(&(window.start(), window.end())).into_iter().flatten();
+        cells.map(|(_, cell)| cell.clone()).collect()
+    }
+
     /// Returns the sum of the cells of all keys in a window of which this is true.
     pub(crate) fn sum(&self, window: Interval, of: impl Fn(&K) -> bool) -> C {
         let cells = self.lock();

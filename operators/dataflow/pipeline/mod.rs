@@ -25,6 +25,7 @@ pub use protect::{
 pub use queries::{Answering, Owned, Replies, TakesBack};
 pub use running::Accumulated;
 pub use tallied::Tallied;
+pub use tops::Picking;
 pub use unit::{NamedRecords, People, Person, ProtectedUnit, Records};
 pub use vector_mean::{Averaged, IntoVector, MeanOf, Vector};
 pub use window::Windowed;
@@ -53,6 +54,7 @@ mod record_panes;
 pub mod revealed;
 mod running;
 mod tallied;
+mod tops;
 mod vector_mean;
 
 mod unit;

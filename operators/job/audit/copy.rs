@@ -171,6 +171,9 @@ fn obstacle(release: &ReleaseSpec) -> Option<NotAudited> {
     if matches!(release.statistic, StatisticSpec::Alert(_)) {
         return Some("it says of a window whether a number is above a threshold, and not the number");
     }
+    if matches!(release.statistic, StatisticSpec::Top(_)) {
+        return Some("it says which keys have the largest numbers, and not the numbers");
+    }
     if release.bound.weight.is_some() {
         return Some("its people count in parts of a step");
     }

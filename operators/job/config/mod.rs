@@ -61,10 +61,10 @@ pub use watch::WatchSpec;
 
 pub use super::derived::DerivedField;
 pub use super::statistics::{
-    AlertCount, AlertSpec, AltogetherSpec, AnswerRange, CountSpec, GridSpec, GroupingSpec, HistogramSpec,
+    AlertSpec, AltogetherSpec, AnswerRange, CountSpec, CountedNoun, GridSpec, GroupingSpec, HistogramSpec,
     JobFunction, KeyPart, KeysSpec, MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec,
     MeasuredSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec, RankedOf, RatioMeasure,
-    RatioOfRecords, RatioSpec, StatisticSpec, SumSpec, VarianceOfRecords, VarianceSpec, VectorBound,
+    RatioOfRecords, RatioSpec, StatisticSpec, SumSpec, TopSpec, VarianceOfRecords, VarianceSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

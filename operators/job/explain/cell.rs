@@ -1,8 +1,9 @@
 //! The sentences of one released number: its name, its value, its interval and its noise.
 
 use super::alert::AlertSentences;
+use super::top::TopSentences;
 use crate::job::config::{
-    AlertCount, KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, VectorBound,
+    AlertSpec, KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, TopSpec, VectorBound,
 };
 use crate::mechanisms::BOTH_ENDS;
 use crate::mechanisms::release_line::{
@@ -38,6 +39,9 @@ impl<'c, 'l> CellSentences<'c, 'l> {
     pub(super) fn value(&self) -> String {
         if let Some(alert) = self.alert() {
             return alert.value();
+        }
+        if let Some(top) = self.top() {
+            return top.value();
         }
         let (cell, subject) = (self.cell, self.subject());
         let shown = cell.shown();
@@ -82,6 +86,12 @@ impl<'c, 'l> CellSentences<'c, 'l> {
     fn alert(&self) -> Option<AlertSentences<'_, 'l>> {
         let crossing = self.cell.noise.first()?.crossing()?;
         Some(AlertSentences { cell: self.cell, crossing, subject: self.subject() })
+    }
+
+    /// Returns the sentences of a pick of the most frequent keys, if it is one.
+    fn top(&self) -> Option<TopSentences<'_, 'l>> {
+        let within = self.cell.noise.first()?.within?;
+        Some(TopSentences { cell: self.cell, within, subject: self.subject() })
     }
 
     /// Returns the error of a demonstration's value, in people or in ranks.
@@ -246,6 +256,9 @@ impl<'c, 'l> CellSentences<'c, 'l> {
         if let Some(alert) = self.alert() {
             return alert.interval(&percent(cell.confidence));
         }
+        if let Some(top) = self.top() {
+            return top.interval(&percent(cell.confidence));
+        }
         let ShownNumbers { low, high, .. } = cell.shown();
         let sure = match cell.confidence {
             "1" => "with certainty".to_owned(),
@@ -277,7 +290,8 @@ impl<'c, 'l> CellSentences<'c, 'l> {
                 );
             }
             Some(RankInterval::Near(ranks)) => return self.near(ranks, &sure),
-            None => {}
+            // Has its own sentences.
+            Some(RankInterval::Behind(_)) | None => {}
         }
         let after = and(&self.leaving_out());
         let number = match cell.interval_of.is_some() {
@@ -355,6 +369,9 @@ impl<'c, 'l> CellSentences<'c, 'l> {
     pub(super) fn noise(&self) -> String {
         if let Some(alert) = self.alert() {
             return alert.noise();
+        }
+        if let Some(top) = self.top() {
+            return top.noise();
         }
         self.cell.noise.iter().map(|law| self.law(law)).collect::<Vec<_>>().join(" ")
     }
@@ -490,10 +507,9 @@ fn stated(statistic: &StatisticSpec, q: Option<&str>, unit: &str) -> String {
     match statistic {
         StatisticSpec::Count(_) | StatisticSpec::Histogram(_) => "The number of records".to_owned(),
         StatisticSpec::People(_) if unit == "record" => "The number of records".to_owned(),
-        StatisticSpec::Alert(alert) if unit == "record" || alert.count == AlertCount::Records => {
-            "The number of records".to_owned()
+        StatisticSpec::Alert(AlertSpec { count, .. }) | StatisticSpec::Top(TopSpec { count, .. }) => {
+            format!("The number of {}", count.noun(unit))
         }
-        StatisticSpec::Alert(_) => "The number of people".to_owned(),
         StatisticSpec::People(_) => "The number of people".to_owned(),
         StatisticSpec::Sum(sum) => format!("The sum of {:?}", sum.measure.of),
         StatisticSpec::Mean(mean) => format!("The mean of {:?}", mean.measure.of),

@@ -5,7 +5,9 @@ mod phrases;
 use std::fmt;
 use std::fmt::{Display, Formatter};
 
-use phrases::{alert, instead_of_numbers, keys, memory, moves, noise, shares, strategy, typical, windows};
+use phrases::{
+    alert, instead_of_numbers, keys, memory, moves, noise, shares, strategy, top, typical, windows,
+};
 
 use super::expected::{described, percent};
 use super::{ExpectedAnswer, Plan, Planned, PlannedAlert, PlannedAsk, PlannedCost, PlannedKeys};
@@ -103,6 +105,11 @@ impl Plan {
         }
         if let Some(planned) = &release.alert {
             return self.alert(f, release, planned);
+        }
+        if let Some(planned) = &release.top {
+            line(f, "top", &top(planned))?;
+            self.account(f, release)?;
+            return self.end(f, release);
         }
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());

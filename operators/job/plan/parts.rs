@@ -48,6 +48,9 @@ pub struct Planned {
     /// The alert, if the release is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alert: Option<PlannedAlert>,
+    /// The picks of the most frequent keys, if the release is of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<PlannedTop>,
     /// The contribution bound, in words.
     pub bound: String,
     /// The keys of the release.
@@ -219,6 +222,22 @@ pub struct PlannedAlert {
     pub instead_of_numbers: f64,
 }
 
+/// The most frequent keys of each window.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PlannedTop {
+    /// The noun of the number that decides: people, or records.
+    pub count: &'static str,
+    /// The keys that are picked.
+    pub k: u64,
+    /// The keys that they are picked from.
+    pub keys: u64,
+    /// The distance by which the number of a pick may be below the largest that is left, in 99 of 100 windows for all picks.
+    pub within: u64,
+    /// The number of keys of a person from which on numbers of all keys at the same price would order them worse.
+    pub better_from: u64,
+}
+
 /// The keys of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -315,6 +334,7 @@ struct RankFields {
     comparisons: Option<u32>,
     tau: Option<u64>,
     rank_error: Option<u64>,
+    within: Option<u64>,
 }
 
 fn rank_fields<S: Serializer>(ranks: &Option<Ranks>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -326,6 +346,7 @@ fn rank_fields<S: Serializer>(ranks: &Option<Ranks>, serializer: S) -> Result<S:
         Some(Ranks::Within { quantile, rank_error }) => {
             RankFields { q: Some(quantile.to_f64()), rank_error: Some(rank_error), ..none }
         }
+        Some(Ranks::Behind { within }) => RankFields { within: Some(within), ..none },
         None => none,
     };
     fields.serialize(serializer)
@@ -464,6 +485,39 @@ pub(super) fn planned_alert(settled: &PreparedStatistic, offer: &ReleasePlan) ->
         instead_of_numbers,
     })
 }
+
+/// Returns the plan of the most frequent keys.
+///
+/// Numbers with noise would pick a key whose number is within the sum of two errors of the largest that is left: the error of
+/// all keys upward, and that of the picks downward. For a person in `n` keys each number has its noise at an `n`-th of the price.
+pub(super) fn planned_top(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedTop> {
+    let StatisticSpec::Top(top) = &offer.statistic else { return None };
+    let noise = settled.noise.first()?;
+    let Ranks::Behind { within } = noise.ranks()? else { return None };
+    let keys = offer.keys.listed()?.len() as u64;
+    let (step, missed) = (settled.sensitivities.first()?.sensitivity.linf() as f64, MISSED / 2.0);
+    // One-sided tails, of which each side has half of what may be missed.
+    let error_of_one_key = match &offer.cost {
+        PrivacyCost::Pure { epsilon } => {
+            let tail = |draws: u64| libm::log(draws as f64 / (2.0 * missed)).max(0.0);
+            step / epsilon.to_float_up() * (tail(keys) + tail(top.k))
+        }
+        cost => {
+            let (rho, _) = cost.rho_and_delta()?;
+            let tail = |draws: u64| GaussianCost::largest(1.0, draws, 1.0 - 2.0 * missed).ok();
+            step / (2.0 * rho.to_float_up()).sqrt() * (tail(keys)? + tail(top.k)?)
+        }
+    };
+    // Laplace noise grows with the number of keys, and Gaussian noise with its root.
+    let times = within as f64 / error_of_one_key;
+    let times = if matches!(offer.cost, PrivacyCost::Pure { .. }) { times } else { times * times };
+    // The cast saturates.
+    let better_from = (times.ceil() as u64).max(1);
+    Some(PlannedTop { count: top.count.word(), k: top.k, keys, within, better_from })
+}
+
+/// The probability that a pick of a window is farther off than is stated: of mechanisms that choose, unless said.
+const MISSED: f64 = 0.01;
 
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.
 

@@ -82,6 +82,13 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
                 alert.windows
             ));
         }
+        if let Some(top) = planned.top.as_ref().filter(|top| top.better_from > top.keys) {
+            warn(format!(
+                "the noised {} of all {} keys order them better than these picks, whatever keys a person is in; publish them instead, \
+                 with bound.keys, and compare",
+                top.count, top.keys
+            ));
+        }
         if let Some(alert) = planned.alert.as_ref().filter(|alert| alert.instead_of_numbers < 1.0) {
             warn(format!(
                 "the {} of each window cost less than these alarms, {:.2} times as much: publish them instead, and compare",
@@ -222,6 +229,7 @@ fn nearer_noise(job: &Job, (at, offer): (usize, &ReleasePlan), planned: &Planned
         Ranks::Below { .. } => ("may be too small", "people"),
         Ranks::Above { .. } => ("may be too large", "people"),
         Ranks::Within { .. } => ("may be off", "ranks"),
+        Ranks::Behind { .. } => ("may pick a key that is behind", &*planned.noise.first()?.number),
     };
     Some(format!(
         "{} noise {may_be} by {own} {of}, and noise = \"{}\" by {error} at the same price: {:.0}% less",

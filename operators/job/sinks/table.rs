@@ -190,12 +190,13 @@ fn numbers<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 9] {
 /// of its noise.
 fn ranks<'a>(cell: &'a CellLine<'_>) -> [Cow<'a, str>; 5] {
     let tau = cell.noise.iter().find_map(|law| law.tau).map(|tau| tau.to_string());
-    let error = cell.noise.iter().find_map(|law| law.rank_error());
+    let error = cell.noise.iter().find_map(|law| Some(law.rank_error()?.into()));
+    let within = cell.noise.iter().find_map(|law| law.within).map(|within| within.to_string().into());
     let strategy = cell.noise.iter().find_map(|law| law.strategy.as_deref());
     [
         cell.q.unwrap_or_default().into(),
         tau.unwrap_or_default().into(),
-        error.unwrap_or_default().into(),
+        error.or(within).unwrap_or_default(),
         cell.total.as_deref().unwrap_or_default().into(),
         strategy.unwrap_or_default().into(),
     ]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::counted::CountedNoun;
 use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
@@ -17,7 +18,7 @@ use crate::job::config::ConfigNode;
 use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::mechanisms::{
     AboveThreshold, ContributionBound, Crossing, Cut, DecimalPoint, Keys, Mechanism, PreparedAlert,
-    ThresholdAlert, Total,
+    ThresholdAlert,
 };
 
 /// An alert on a count above a threshold.
@@ -25,7 +26,7 @@ use crate::mechanisms::{
 #[non_exhaustive]
 pub struct AlertSpec {
     /// The count.
-    pub count: AlertCount,
+    pub count: CountedNoun,
     /// The number up to which it is silent.
     pub above: u64,
     /// The number of alarms that the price pays for.
@@ -40,36 +41,14 @@ pub struct AlertSpec {
     pub grouping: Option<GroupingSpec>,
 }
 
-/// The count of an alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AlertCount {
-    /// People.
-    People,
-    /// Records.
-    Records,
-}
-
-impl AlertCount {
-    /// The words of the job file.
-    const WORDS: [(&str, AlertCount); 2] = [("people", AlertCount::People), ("records", AlertCount::Records)];
-
-    /// Returns the word of the job file.
-    pub fn word(self) -> &'static str {
-        match self {
-            AlertCount::People => "people",
-            AlertCount::Records => "records",
-        }
-    }
-}
-
 impl AlertSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<AlertSpec> {
         let fields =
             node.fields(&["above"], &["count", "alarms", "pause", "wrong", "windows", "by", "keys"])?;
         let above = fields.read("above", |node| node.whole(0, Crossing::MOST));
         let count = match fields.node("count") {
-            Some(node) => node.one_of(&AlertCount::WORDS),
-            None => Some(AlertCount::People),
+            Some(node) => CountedNoun::read(&node),
+            None => Some(CountedNoun::People),
         };
         let alarms = match fields.node("alarms") {
             Some(node) => node.whole(1, Crossing::MOST_ALARMS.into()),
@@ -110,15 +89,8 @@ impl AlertSpec {
             let remedy = "windows = .., the number that its mistakes are stated for, or the time of the last window in job.until";
             return Err(Invalid::new("planned", InvalidKind::Missing, remedy));
         };
-        let alert = ThresholdAlert::new(self.total(terms.limits, terms.keys)?, self.above)?;
+        let alert = ThresholdAlert::new(self.count.total(terms.limits, terms.keys)?, self.above)?;
         Ok(alert.alarms(self.alarms).pause(self.pause).windows(windows).wrong(self.wrong.to_f64()))
-    }
-
-    fn total(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Total<CellKey>, Invalid> {
-        match self.count {
-            AlertCount::People => Total::people(limits, keys.clone()),
-            AlertCount::Records => Total::count(limits, keys.clone()),
-        }
     }
 }
 
@@ -163,10 +135,7 @@ impl JobStatistic for AlertSpec {
     }
 
     fn contribution(&self) -> ContributionKind {
-        match self.count {
-            AlertCount::People => ContributionKind::Presence,
-            AlertCount::Records => ContributionKind::Records,
-        }
+        self.count.contribution()
     }
 
     /// Refuses keys that are not listed, and bounds that change no price.
@@ -186,7 +155,7 @@ impl JobStatistic for AlertSpec {
     }
 
     fn cut(&self, limits: ContributionBound, keys: &Keys<CellKey>) -> Result<Cut, Invalid> {
-        Ok(ThresholdAlert::new(self.total(limits, keys)?, self.above)?.cut())
+        Ok(ThresholdAlert::new(self.count.total(limits, keys)?, self.above)?.cut())
     }
 
     fn prepare(&self, terms: &StatisticTerms<'_>) -> Result<PreparedStatistic, Invalid> {
@@ -212,7 +181,7 @@ impl JobStatistic for AlertSpec {
     }
 
     fn describe(&self, unit: &str) -> String {
-        let units = if unit == "record" { "records" } else { self.count.word() };
+        let units = self.count.noun(unit);
         let by = grouping::describe(self.grouping());
         format!("an alert where there are more than {} {units}{by}", self.above)
     }
@@ -228,10 +197,8 @@ impl JobStatistic for AlertSpec {
 
     /// Returns the exact answers: 1 where there were more.
     fn exact_fields(&self, exact: &ExactNumbers, released: &ReleasedNumber<'_>) -> Option<String> {
-        let [tally, truth] = exact.sums_of(released)?.map(|[people, records, _]| {
-            let counted = if self.count == AlertCount::People { people } else { records };
-            u8::from(counted > self.above.into())
-        });
+        let [tally, truth] =
+            exact.sums_of(released)?.map(|sums| u8::from(self.count.of(sums) > self.above.into()));
         Some(format!(",\"tally\":{tally},\"truth\":{truth}"))
     }
 }

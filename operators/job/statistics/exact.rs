@@ -155,6 +155,15 @@ impl ExactNumbers {
         })
     }
 
+    /// Returns people, records and sum of all keys in a window, after contribution bounding and before it.
+    pub(super) fn sums_in(&self, window: Interval) -> [Vec<[i128; 3]>; 2] {
+        let ExactPair { tally, truth } = &self.sums;
+        let shown = |cells: &ExactCells<CellKey, Cell>| {
+            cells.cells(window).iter().map(Cell::shown_in_a_demo).collect()
+        };
+        [shown(tally), shown(truth)]
+    }
+
     /// Returns the records and both sums of a released number's cell, after contribution bounding and before it.
     pub(super) fn pairs_of(&self, released: &ReleasedNumber<'_>) -> [(i128, [i128; 2]); 2] {
         match released.running {

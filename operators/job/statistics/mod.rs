@@ -13,6 +13,7 @@
 mod alert;
 mod audited;
 mod count;
+mod counted;
 mod exact;
 mod flow;
 mod grid;
@@ -35,15 +36,17 @@ mod steps;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod top;
 mod total;
 mod variance;
 mod vector_bound;
 
 use std::path::Path;
 
-pub use alert::{AlertCount, AlertSpec};
+pub use alert::AlertSpec;
 pub(super) use audited::{AuditedStatistic, CanaryValue, Reserved};
 pub use count::{CountSpec, PeopleSpec};
+pub use counted::CountedNoun;
 pub(super) use exact::{ExactNumbers, ReleasedNumber};
 pub(super) use flow::{RecordTime, ReleaseFlow};
 pub use grid::GridSpec;
@@ -65,6 +68,7 @@ pub(super) use prepared::{NumberSensitivity, PreparedStatistic, StatisticTerms};
 pub use quantile::{QuantileSpec, RankedOf};
 pub use ratio::{RatioMeasure, RatioOfRecords, RatioSpec};
 pub use sum::SumSpec;
+pub use top::TopSpec;
 pub(super) use total::RunningTotalSpec;
 pub use variance::{VarianceOfRecords, VarianceSpec};
 pub use vector_bound::VectorBound;
@@ -282,6 +286,17 @@ pub(crate) struct StatisticCheck<'c> {
     pub(crate) pure: bool,
 }
 
+impl StatisticCheck<'_> {
+    /// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it has a price.
+    fn permute_and_flip(&self) {
+        if self.noise == NoiseKind::PermuteAndFlip && !self.pure {
+            let remedy = "exponential, or a budget of epsilon alone: only there is it nearer";
+            let noise = self.release.descendant(&["noise"]);
+            noise.conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
+        }
+    }
+}
+
 /// Declares the statistics: for each its doc, its variant, its word in a job file, and its type.
 macro_rules! statistics {
     ($($(#[$doc:meta])* $name:ident, $word:literal, $spec:ty;)*) => {
@@ -360,6 +375,8 @@ statistics! {
     Quantile, "quantile", QuantileSpec;
     /// An alert on a count above a threshold.
     Alert, "alert", AlertSpec;
+    /// The most frequent keys.
+    Top, "top", TopSpec;
 }
 
 impl StatisticSpec {

@@ -162,19 +162,12 @@ impl QuantileSpec {
         Ok(quantiles.with_point(terms.point))
     }
 
-    /// Refuses permute-and-flip under a budget that is not pure epsilon, in which alone it is private, and on
-    /// a grid of too many answers, since it evaluates every one.
+    /// Refuses permute-and-flip where it has no price, and on a grid of too many answers, since it evaluates every one.
     fn check_permute_and_flip(&self, check: &StatisticCheck<'_>) {
         if check.noise != NoiseKind::PermuteAndFlip {
             return;
         }
-        if !check.pure {
-            let remedy = "exponential, or a budget of epsilon alone: only there is it nearer";
-            check
-                .release
-                .descendant(&["noise"])
-                .conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
-        }
+        check.permute_and_flip();
         let Some(step) = self.step else {
             let remedy = "a step, of which the range has at most 65,536; or the noise exponential";
             check.table.record_mistake::<()>(MistakeDetail::new(

@@ -354,6 +354,7 @@ pub(super) const RUNNING: &str = "it is a running total, whose bounds hold for a
 fn of_another_error(word: &str) -> &'static str {
     match word {
         "alert" => "an alert is silent or fires, and releases no number",
+        "top" => "the most frequent keys are picked, and no number of them is released",
         "quantile" => "a quantile errs by ranks, and not by a part of its value",
         "max" => "a maximum errs by people above it, and not by a part of its value",
         "min" => "a minimum errs by people below it, and not by a part of its value",

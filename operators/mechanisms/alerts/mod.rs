@@ -26,8 +26,8 @@
 //! between those of other releases is concurrent composition, whose costs add up too (Lyu 2022; Vadhan and Zhang 2023;
 //! Haney and others 2023). The test beside enumerates all histories of up to three windows, and six that are silent.
 //!
-//! A removed part of a unit moves numbers down only if no other record takes its place. That is so where a person counts in each
-//! key that is listed ([`Bound::keys`](super::Bound::keys) is no less); else a part costs two steps.
+//! A removed part of a unit costs no more where a person counts in each key that is listed ([`Bound::keys`](super::Bound::keys) is no
+//! less); else it costs two steps.
 //!
 //! # What it says
 //!
@@ -45,8 +45,9 @@ use std::sync::Arc;
 use super::bound::Sensitivity;
 use super::keys::Key;
 use super::mechanism::Sealed;
+use super::monotone_count::MonotoneCount;
 use super::spend::Cut;
-use super::statistic::{Cell, Cells, MeasureKind, Statistic, Total};
+use super::statistic::{Cell, Cells, Statistic, Total};
 use crate::invalid::{Invalid, InvalidKind};
 
 pub use margins::Crossing;
@@ -68,7 +69,7 @@ pub use prepared::{AboveThreshold, PreparedAlert};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ThresholdAlert<K> {
-    total: Total<K>,
+    count: MonotoneCount<K>,
     above: u64,
     alarms: u32,
     pause: u64,
@@ -84,25 +85,14 @@ impl<K: Key> ThresholdAlert<K> {
     ///
     /// # Errors
     /// Names `above` where it is more than 2^40; `of` for a sum, which a person may move down; `keys` where they are discovered;
-    /// `weight` where people count in part; and `rollup` where parents are released too.
+    /// `weight` where people count in part; `rollup` where parents are released too; and `bound` where a person moves a key by
+    /// more than 2^31.
     pub fn new(total: Total<K>, above: u64) -> Result<ThresholdAlert<K>, Invalid> {
-        let mixed = |field, remedy| Err(Invalid::new(field, InvalidKind::Mixed, remedy));
         if above > Crossing::MOST {
             return Err(Invalid::new("above", InvalidKind::TooLarge, "a number of at most 2^40"));
         }
-        if let MeasureKind::Sum(_) = total.measure() {
-            return mixed("of", "people or records: one more of them moves no number down");
-        }
-        if total.listed().is_none() {
-            return mixed("keys", "a list of keys: each is asked for in every window");
-        }
-        if total.weighs() {
-            return mixed("weight", "no weight: a person costs the same in any number of keys");
-        }
-        if total.stated().families.is_some() {
-            return mixed("rollup", "no rollup: the parents have an alert of their own");
-        }
-        Ok(ThresholdAlert { total, above, alarms: 1, pause: 0, windows: 1, wrong: WRONG })
+        let count = MonotoneCount::new(total)?;
+        Ok(ThresholdAlert { count, above, alarms: 1, pause: 0, windows: 1, wrong: WRONG })
     }
 
     /// Sets the number of alarms that share the price; 1 unless said. After the last one the alert has ended, and its windows have
@@ -135,35 +125,22 @@ impl<K: Key> ThresholdAlert<K> {
 
     /// The count of each window.
     pub fn total(&self) -> &Total<K> {
-        &self.total
-    }
-
-    /// Returns the distance by which one unit moves a number up, and none down.
-    fn step(&self) -> Result<u64, Invalid> {
-        let remedy = "a bound by which one person moves the number by at most 2^31";
-        u64::try_from(self.total.key_sensitivity().linf())
-            .ok()
-            .filter(|step| *step <= 1 << 31)
-            .ok_or_else(|| Invalid::new("bound", InvalidKind::TooLarge, remedy))
+        self.count.total()
     }
 
     /// Returns the additional cost of a part of a person.
     pub(crate) fn cut(&self) -> Cut {
-        let (limits, keys) = (self.total.stated().limits, self.total.listed().map_or(0, |keys| keys.len()));
-        match limits.keys() >= keys as u64 {
-            true => Cut::of_numbers(limits, Some(keys), 1, 1),
-            false => Cut::two_steps(limits),
-        }
+        self.count.cut()
     }
 
     /// The only keys that it is for.
     pub(crate) fn listed(&self) -> Option<Arc<[K]>> {
-        self.total.listed()
+        Some(Arc::clone(self.count.keys()))
     }
 
     /// Returns the contribution of one person to a key.
     pub(crate) fn contribution(&self, records: u64, sum: i128) -> Cell {
-        self.total.contribution(records, sum)
+        self.total().contribution(records, sum)
     }
 
     /// Returns false: nobody counts in part.
@@ -182,6 +159,6 @@ impl<K: Key> Statistic for ThresholdAlert<K> {
 
     /// That of the count of a window.
     fn sensitivity(&self) -> Sensitivity {
-        self.total.sensitivity()
+        self.total().sensitivity()
     }
 }

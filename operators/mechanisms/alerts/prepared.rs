@@ -11,7 +11,6 @@ use crate::canonical::{Canonical, Digest};
 use crate::invalid::{Invalid, InvalidKind};
 use crate::mechanisms::additive::{Family, UncheckedNoise, rho_of};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
-use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::Key;
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Paid, Prepared, Sealed, parameters};
 use crate::mechanisms::spend::Spend;
@@ -52,8 +51,8 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
     type Prepared = PreparedAlert<K>;
 
     fn prepare(&self, alert: &ThresholdAlert<K>) -> Result<PreparedAlert<K>, Invalid> {
-        let (spend, stated, alarms) = (self.0.clone()?, alert.total.stated(), alert.alarms);
-        let keys = alert.total.listed().unwrap_or_default();
+        let (spend, stated, alarms) = (self.0.clone()?, alert.total().stated(), alert.alarms);
+        let keys = Arc::clone(alert.count.keys());
         whole("alarms", alarms.into(), Crossing::MOST_ALARMS.into(), "a whole number from 1 to 1000")?;
         let windows = whole("windows", alert.windows, Crossing::MOST, "a whole number from 1 to 2^40")?;
         let wrong = alert.wrong;
@@ -62,7 +61,7 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
             return Err(Invalid::new("wrong", kind, "a number from 1e-9 on and below 1, such as 0.05"));
         }
         let draws = windows.saturating_mul(keys.len() as u64);
-        let planned = Planned { step: alert.step()?, draws: draws as f64, alarms, wrong };
+        let planned = Planned { step: alert.count.step(), draws: draws as f64, alarms, wrong };
         let arming = Arming::least(spend, planned)?;
         let threshold = alert.above + arming.below;
         let crossing = Crossing {
@@ -74,7 +73,7 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
         };
         let noise = Noised {
             crossing: Some(crossing),
-            ..Noised::of(alert.total.measures(), "geometric", arming.number.scale().to_f64())
+            ..Noised::of(alert.total().measures(), "geometric", arming.number.scale().to_f64())
         };
         let also = Canonical::new("discreet alert 1")
             .bytes(&alert.above.to_be_bytes())
@@ -90,9 +89,9 @@ impl<K: Key> Mechanism<ThresholdAlert<K>> for AboveThreshold {
         // Of the form of all mechanisms, whose family here is that of the price alone.
         let asked = UncheckedNoise::new(Family::Laplace, Ok(spend));
         let stated = KeyedStatistic { also: Some(also.finish()), ..stated };
-        let person = Sensitivity::each(stated.limits, 1)?;
+        let person = alert.count.of_one_key()?;
         Ok(PreparedAlert {
-            measure: alert.total.measure(),
+            measure: alert.total().measure(),
             threshold,
             pause: alert.pause,
             draws,

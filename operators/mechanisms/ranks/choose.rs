@@ -8,14 +8,14 @@ use crate::noise::{Decay, FairBits, Fraction, NoiseSource, Ratio};
 
 /// A stretch of answers of equal loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EqualLossRun {
-    pub(super) cells: u64,
-    pub(super) loss: u64,
+pub(in crate::mechanisms) struct EqualLossRun {
+    pub(in crate::mechanisms) cells: u64,
+    pub(in crate::mechanisms) loss: u64,
 }
 
 /// The choice of an answer among those of a grid.
 #[derive(Clone, Debug)]
-pub(super) enum AnswerChoice {
+pub(in crate::mechanisms) enum AnswerChoice {
     /// In proportion to the weight of its loss above the least one. Of bounded range (Durfee and Rogers
     /// 2019): the logarithms of the factors by which one person changes the probabilities lie within `2 half`
     /// of each other. So it costs pure `epsilon = 2 half`, `epsilon^2 / 8` of rho (Cesar and Rogers 2021),
@@ -31,7 +31,7 @@ pub(super) enum AnswerChoice {
 impl AnswerChoice {
     /// The place of the chosen answer, from 0 on, in all of these runs. Of the exponential mechanism they may
     /// have 2^41 cells; permute-and-flip holds a word for each.
-    pub(super) fn choose(&self, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
+    pub(in crate::mechanisms) fn choose(&self, runs: &[EqualLossRun], noise: &mut NoiseSource) -> u64 {
         match self {
             AnswerChoice::Exponential(decay) => {
                 noise.asked_for("exponential", decay, 1);
@@ -45,7 +45,7 @@ impl AnswerChoice {
     }
 
     /// The loss over which the chance of an answer falls by `e`.
-    pub(super) fn scale(&self) -> f64 {
+    pub(in crate::mechanisms) fn scale(&self) -> f64 {
         match self {
             AnswerChoice::Exponential(decay) => decay.step() as f64 / decay.half().to_f64(),
             AnswerChoice::Flip(rate) => 1.0 / rate.to_f64(),
@@ -61,7 +61,7 @@ impl AnswerChoice {
     /// coin `p`: more of them, or coins that show `true` more often, take the place of others. Then the best of `n`
     /// is first with a probability of `(1 - (1 - p)^n) / np`, which is no less than `(1 - e^-x) / x` for `x = np`.
     /// It is a statement about accuracy, made with floats, rounded up.
-    pub(super) fn exceeded(&self, cells: u64, least: u64, chance: f64) -> Option<u64> {
+    pub(in crate::mechanisms) fn exceeded(&self, cells: u64, least: u64, chance: f64) -> Option<u64> {
         let slack = 1.0 + 1e-12;
         match self {
             AnswerChoice::Exponential(decay) => {

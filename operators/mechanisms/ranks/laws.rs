@@ -90,21 +90,21 @@ pub struct Exponential(UncheckedNoise);
 impl Exponential {
     /// A choice that costs pure `epsilon` a window.
     pub fn epsilon(epsilon: f64) -> Exponential {
-        Exponential::asked(PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount)))
+        Exponential::spending(PrivacyCost::pure(epsilon).and_then(|amount| Spend::of(&amount)))
     }
 
     /// A choice that costs `rho` (zCDP) a window.
     pub fn rho(rho: f64) -> Exponential {
-        Exponential::asked(rho_of(rho))
+        Exponential::spending(rho_of(rho))
     }
 
     /// A choice that costs this amount a window: pure epsilon, or rho in zCDP or in Gaussian differential privacy.
     pub fn cost(amount: &PrivacyCost) -> Exponential {
-        Exponential::asked(Spend::of(amount))
+        Exponential::spending(Spend::of(amount))
     }
 
     /// Keys are discovered by the noise that suits the currency.
-    fn asked(spend: Result<Spend, Invalid>) -> Exponential {
+    fn spending(spend: Result<Spend, Invalid>) -> Exponential {
         let family = if matches!(spend, Ok(Spend::Pure(_))) { Family::Laplace } else { Family::Gaussian };
         Exponential(UncheckedNoise::of_ranks(family, spend))
     }
@@ -131,6 +131,20 @@ impl PermuteAndFlip {
 }
 
 asks!(Exponential, PermuteAndFlip);
+
+impl Exponential {
+    /// What is asked for, unchecked.
+    pub(in crate::mechanisms) fn asked(&self) -> &UncheckedNoise {
+        &self.0
+    }
+}
+
+impl PermuteAndFlip {
+    /// What is asked for, unchecked.
+    pub(in crate::mechanisms) fn asked(&self) -> &UncheckedNoise {
+        &self.0
+    }
+}
 
 impl Sealed for Exponential {}
 
@@ -164,7 +178,7 @@ impl<K: Key> Mechanism<Quantiles<K>> for PermuteAndFlip {
 
 /// By which rule an answer is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChoiceRule {
+pub(in crate::mechanisms) enum ChoiceRule {
     /// The exponential mechanism.
     Exponential,
     /// Permute-and-flip: for pure epsilon, and a grid of at most [`ChoiceRule::FLIPPED`] points.
@@ -173,10 +187,10 @@ pub(super) enum ChoiceRule {
 
 impl ChoiceRule {
     /// The most points that permute-and-flip is asked to hold.
-    pub(super) const FLIPPED: u64 = 1 << 16;
+    pub(in crate::mechanisms) const FLIPPED: u64 = 1 << 16;
 
     /// As it is released.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::mechanisms) fn name(self) -> &'static str {
         match self {
             ChoiceRule::Exponential => "exponential",
             ChoiceRule::PermuteAndFlip => "permute-and-flip",

@@ -43,10 +43,12 @@ mod tops;
 mod typical;
 mod values;
 
+pub(in crate::mechanisms) use choose::{AnswerChoice, EqualLossRun};
 pub use curve::QuantileCurve;
 pub use grid::Grid;
 pub use largest::{Altogether, Maximum, Minimum, Monotone, loss_moves_by_one};
 pub use largest::{Largest, PerPerson};
+pub(in crate::mechanisms) use laws::ChoiceRule;
 pub use laws::{BinarySearch, Exponential, PermuteAndFlip};
 pub use quantiles::Quantile;
 pub use quantiles::{PreparedQuantiles, Quantiles};

@@ -164,6 +164,8 @@ pub(crate) struct CellNoise<'a> {
     surely: Option<u64>,
     alarms: Option<u32>,
     alarms_left: Option<u32>,
+    /// The distance by which the number of a picked key may be below the largest that was left.
+    pub(crate) within: Option<u64>,
 }
 
 impl CellNoise<'_> {
@@ -196,6 +198,9 @@ impl CellNoise<'_> {
     fn ranked(&self) -> Option<RankInterval> {
         if let Some(tau) = self.tau {
             return Some(RankInterval::Largest(tau.saturating_mul(2)));
+        }
+        if let Some(within) = self.within {
+            return Some(RankInterval::Behind(within));
         }
         // The cast yields 2^64 - 1 at most.
         let error: f64 = self.rank_error()?.parse().ok()?;

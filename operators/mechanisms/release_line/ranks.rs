@@ -10,15 +10,18 @@ pub(crate) enum RankInterval {
     Smallest(u64),
     /// The maximum number of people between the value and the requested quantile.
     Near(u64),
+    /// The maximum distance of a picked key's number from the largest that was left.
+    Behind(u64),
 }
 
 impl RankInterval {
     /// Returns the number of people by which the value may be off.
     pub(crate) fn allowed(self) -> u64 {
         match self {
-            RankInterval::Largest(people) | RankInterval::Smallest(people) | RankInterval::Near(people) => {
-                people
-            }
+            RankInterval::Largest(people)
+            | RankInterval::Smallest(people)
+            | RankInterval::Near(people)
+            | RankInterval::Behind(people) => people,
         }
     }
 }

@@ -159,6 +159,9 @@ pub(super) fn promised(series: &ReleaseSeries) -> Option<String> {
                 let place = ordinal(*people);
                 format!("each value is between the smallest and the {place} smallest, or one answer below it")
             }
+            (RankInterval::Behind(within), _) => {
+                format!("the number of each key is within {within} of the largest that was left")
+            }
             (RankInterval::Near(ranks), None) => {
                 format!("the rank of each value is off by at most {ranks}")
             }
@@ -257,7 +260,7 @@ impl Off {
         // An answer above everybody's value has no rank error, but then its interval contains nobody.
         let within = match ranked {
             RankInterval::Largest(_) | RankInterval::Smallest(_) => holds(cell.low, cell.tally, cell.high),
-            RankInterval::Near(_) => true,
+            RankInterval::Near(_) | RankInterval::Behind(_) => true,
         };
         self.kept += u64::from(within && off <= ranked.allowed());
     }

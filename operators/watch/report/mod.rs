@@ -14,6 +14,7 @@ mod page;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod top;
 
 use std::collections::BTreeMap;
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::alerts::ReportedAlert;
 use super::answers::ReportedAnswers;
 use super::budget::{Errors, finite};
+use super::top::ReportedTop;
 use crate::accounting::{Interval, PrivacyCost};
 use crate::ledger::{Forecast, Name};
 use crate::mechanisms::release_line::{
@@ -63,6 +64,8 @@ pub(super) struct ReleaseSeries {
     pub(super) total: Option<String>,
     /// The lines of an alert, if the release is one.
     pub(super) alert: ReportedAlert,
+    /// The picks of the most frequent keys, if the release is of them.
+    pub(super) top: ReportedTop,
     /// The answers of queries, if the release is a bundle of them.
     pub(super) answers: ReportedAnswers,
     known: HashSet<[String; 2]>,
@@ -394,6 +397,7 @@ impl ReleaseSeries {
         if self.alert.take(window, cell) {
             return self.law(cell, None);
         }
+        self.top.take(window, cell);
         let of = cell.of.as_ref().map(|of| of.text().to_owned());
         self.law(cell, of.clone());
         let key = cell.key_text().map(Cow::into_owned);
@@ -417,6 +421,10 @@ impl ReleaseSeries {
         self.insufficient += u64::from(cell.insufficient);
         if self.total.as_deref() != cell.total.as_deref() {
             self.total = cell.total.as_deref().map(str::to_owned);
+        }
+        // A place is no number to draw.
+        if self.top.is_some() {
+            return;
         }
         let Some(value) = finite(cell.value) else { return };
         let is_bounded = cell.ranked().is_some() || cell.low.is_some() || cell.high.is_some();

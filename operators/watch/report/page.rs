@@ -159,6 +159,8 @@ impl HtmlPage<'_> {
         );
         if series.alert.is_some() {
             self.alert(series);
+        } else if series.top.is_some() {
+            self.top(series);
         } else if series.tracks.is_empty() {
             self.text +=
                 &format!("<p>There is no number to draw. {}</p>", escape(&self.without_number(series)));

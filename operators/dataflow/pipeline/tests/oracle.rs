@@ -48,6 +48,8 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
             people.clone().people_by(|v| v.1, listed.clone()).release_at(&sealing, "people", noise());
             let alert = people.clone().people_by(|v| v.1, listed.clone()).alert(3).planned_for(10);
             alert.release_at(&sealing, "alert", Exactly(AboveThreshold::rho(0.5)));
+            let top = people.clone().people_by(|v| v.1, listed.clone()).top(1);
+            top.release_at(&sealing, "top", Exactly(Exponential::rho(0.5)));
             people.clone().sum_by(|v| v.1, listed.clone(), |v| v.2, -30..=50).release_at(
                 &sealing,
                 "sum",
@@ -68,6 +70,7 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
         assert_eq!(exact("count"), expected, "seed {seed}");
         assert_eq!(exact("people"), expected, "seed {seed}");
         assert_eq!(exact("alert"), expected, "seed {seed}");
+        assert_eq!(exact("top"), expected, "seed {seed}");
         let open = case.expect(Count, |_, event| Some((event.1, ())), count, three);
         assert_eq!(exact("open"), open, "seed {seed}");
 

@@ -13,7 +13,7 @@ pub(super) const RELEASE: &[JobField] = &[
         )
         .means(
             "One statistic that is published for each window: one of count, people, sum, mean, means, \
-             variance, ratio, histogram, max, min, altogether, quantile and alert.",
+             variance, ratio, histogram, max, min, altogether, quantile, alert and top.",
         ),
     text("release.name")
         .example("name = \"visitors_by_page\"")
@@ -116,8 +116,8 @@ pub(super) const RELEASE: &[JobField] = &[
     words("release.noise", &["gaussian", "laplace", "exponential", "permute-and-flip", "geometric"])
         .example("noise = \"gaussian\"")
         .means(
-            "The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value; of an alert it is \
-             geometric.",
+            "The law of the noise, or the mechanism that selects a quantile, a largest or a smallest value, or the most frequent keys; \
+             of an alert it is geometric.",
         )
         .costs(
             "Gaussian noise is the smaller one for people with many keys, and Laplace noise for one key and \

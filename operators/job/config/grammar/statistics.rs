@@ -525,4 +525,33 @@ pub(super) const STATISTICS: &[JobField] = &[
         .means("The keys that are asked for in each window, in the order of their bytes: a public list.")
         .costs("Each is asked for at the same price; more of them widen the band a little."),
     file("release.alert.keys.file", "alert = { above = 50, by = \"page\", keys = { file = \"pages.txt\" } }"),
+    table("release.top")
+        .without("another statistic")
+        .example("top = { k = 3, by = \"page\", keys = [\"home\", \"cart\", \"help\", \"jobs\"] }")
+        .means(
+            "The keys of each window with the most people or records, in order, and no number of them (the exponential mechanism \
+             in rounds).",
+        )
+        .costs("A person may be in any number of keys at the same price."),
+    words("release.top.count", &["people", "records"])
+        .or("\"people\"")
+        .example("top = { count = \"records\", k = 1, by = \"page\", keys = [\"home\", \"cart\"] }")
+        .means("What is counted in each key.")
+        .costs("Of records, the distance to the largest number grows with `bound.per_key`."),
+    whole("release.top.k")
+        .example("top = { k = 2, by = \"page\", keys = [\"home\", \"cart\", \"help\"] }")
+        .means("The keys that are picked, at most 1,000 and no more than are listed.")
+        .costs("Of four times as many each is about twice as far from the largest number that is left; in pure epsilon, four times."),
+    field("release.top.by", "a text, a table, or a list of them")
+        .example("top = { k = 1, by = \"page\", keys = [\"home\", \"cart\"] }")
+        .means("The field that holds the key, or up to eight parts of it."),
+    by_of("release.top.by.of", "top = { k = 1, by = { of = \"path\", depth = 2 }, keys = [\"/a\", \"/b\"] }"),
+    by_edges("release.top.by.edges", "top = { k = 1, by = { of = \"age\", edges = [18, 30] } }"),
+    by_depth("release.top.by.depth", "top = { k = 1, by = { of = \"path\", depth = 1 }, keys = [\"/a\"] }"),
+    field("release.top.keys", "a list of keys, or a table")
+        .without("none; required but for intervals")
+        .example("top = { k = 1, by = \"page\", keys = [\"home\", \"cart\"] }")
+        .means("The keys that it picks from in each window: a public list.")
+        .costs("More of them cost nothing, and widen the distance a little."),
+    file("release.top.keys.file", "top = { k = 1, by = \"page\", keys = { file = \"pages.txt\" } }"),
 ];

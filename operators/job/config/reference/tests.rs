@@ -143,9 +143,13 @@ fn draft_for(path: &str) -> Draft {
                 "release.means.stable" => draft.with("privacy", &["budget.omega = 20"]),
                 _ => draft,
             };
-            if word == "alert" {
+            if let Some(noise) = match word {
+                "alert" => Some("noise = \"geometric\""),
+                "top" => Some("noise = \"exponential\""),
+                _ => None,
+            } {
                 let counts_records = example.contains("\"records\"");
-                let draft = draft.with("release", &["noise = \"geometric\""]);
+                let draft = draft.with("release", &[noise]);
                 return if counts_records { draft.with("release", &["bound.per_key = 2"]) } else { draft };
             }
             let is_keyed = ["by = ", "by="].iter().any(|by| example.contains(by)) || word == "histogram";
@@ -214,7 +218,7 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
         // Values are counted by records, and one value of a person is not.
         let draft = match name {
             "quantile.each" => draft.with("release", &["bound.per_key = 2"]),
-            "alert.count" => draft.without("release", "bound"),
+            "alert.count" | "top.count" => draft.without("release", "bound"),
             _ => draft,
         };
         // A statistic with a default is an inline table.
@@ -222,6 +226,11 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
             let rest = if word == "quantile" { "q = 0.5, range = [0, 50]" } else { "grid = \"log\"" };
             let found = |each: &str| format!("{word} = {{ of = \"price\", {each}{rest} }}");
             (found(""), found(&format!("each = {value}, ")))
+        } else if let Some(field) = name.strip_prefix("top.") {
+            let top = |stated: &str| {
+                format!("top = {{ k = 1, by = \"page\", keys = [\"home\", \"cart\"]{stated} }}")
+            };
+            (top(""), top(&format!(", {field} = {value}")))
         } else if let Some(field) = name.strip_prefix("alert.") {
             let alert = |stated: &str| format!("alert = {{ above = 500{stated} }}");
             (alert(""), alert(&format!(", {field} = {value}")))

@@ -3,7 +3,7 @@
 use super::short;
 use crate::job::plan::{
     FoundNoise, Moves, OtherReleases, PlannedAlert, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
-    PlannedWindows,
+    PlannedTop, PlannedWindows,
 };
 use crate::mechanisms::{Ranks, TypicalRankError};
 
@@ -97,6 +97,12 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
             let q = quantile.to_f64();
             format!("{kind}, {scale} ranks, 99 of 100 within {rank_error} ranks of the {number} {q}")
         }
+        Some(Ranks::Behind { within }) => {
+            format!(
+                "{kind}, {} {number}, 99 of 100 with all picks within {within} {number} of the largest number that is left",
+                short(*scale)
+            )
+        }
         None if *kind == "geometric" => {
             format!("{kind} on {number}, {letter} {}, and on the threshold", short(*scale))
         }
@@ -133,6 +139,23 @@ pub(super) fn alert(alert: &PlannedAlert) -> String {
         "silent while there are at most {above} {units} in a cell, and surely fires from {surely} on, both in all of {windows} \
          with probability {}; {alarms}, after the last of which it has ended{paused}. Silent windows cost nothing",
         short(1.0 - wrong)
+    )
+}
+
+/// Describes the picks of the most frequent keys.
+pub(super) fn top(top: &PlannedTop) -> String {
+    let PlannedTop { count, k, keys, within, better_from } = top;
+    let picks = if *k == 1 { "the pick".to_owned() } else { format!("{k} picks") };
+    let compared = match better_from {
+        0 | 1 => "Noised numbers of all keys at this price would order them worse".to_owned(),
+        from if from > keys => "Noised numbers of all keys at this price would order them better".to_owned(),
+        from => format!(
+            "Noised numbers of all keys at this price would order them worse where a person may be in {from} of them or more"
+        ),
+    };
+    format!(
+        "{picks} of {keys} keys, each within {within} {count} of the largest number that is left; a person may be in any number of keys. \
+         {compared}"
     )
 }
 
