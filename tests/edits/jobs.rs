@@ -460,7 +460,7 @@ pub(crate) fn all() -> Vec<Job> {
                 ("release.top.keys", grouped),
                 ("release.bound.per_key", "2"),
                 ("release.noise", "\"exponential\""),
-                ("release.cost.rho", "0.5"),
+                ("release.cost.rho", "0.05"),
             ],
         ),
         Job::new(

@@ -378,6 +378,7 @@ pub(crate) const TRIPLES: &[Combination] = &[
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("over", &["two"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("keys", &["listed", "file"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("form", &["0", "1"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["top", "alert"]), ("by", &["several"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("noise", &["permute-and-flip"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("by", &["several"])],
     &[
