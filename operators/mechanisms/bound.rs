@@ -72,6 +72,7 @@ impl Bound {
         });
         Ok(ContributionBound {
             unit: PrivacyUnit::Person,
+            has_parts: true,
             keys,
             per_key: within("per_key", self.per_key)?,
             windows,
@@ -93,6 +94,7 @@ fn within(field: &'static str, value: u64) -> Result<u64, Invalid> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContributionBound {
     unit: PrivacyUnit,
+    has_parts: bool,
     keys: u64,
     per_key: u64,
     windows: Option<u64>,
@@ -101,12 +103,28 @@ pub struct ContributionBound {
 
 impl ContributionBound {
     /// The contribution bound of a record: it is one record, in one key, in the windows that hold its time.
-    pub const RECORD: ContributionBound =
-        ContributionBound { unit: PrivacyUnit::Record, keys: 1, per_key: 1, windows: None, weight: None };
+    pub const RECORD: ContributionBound = ContributionBound {
+        unit: PrivacyUnit::Record,
+        has_parts: false,
+        keys: 1,
+        per_key: 1,
+        windows: None,
+        weight: None,
+    };
+
+    /// The contribution bound of a record with an id. All that comes under one id counts as one record, in one key; where only a
+    /// part of it is removed, another may take its place.
+    pub const RECORD_WITH_ID: ContributionBound =
+        ContributionBound { has_parts: true, ..ContributionBound::RECORD };
 
     /// Returns the privacy unit that is bounded.
     pub fn unit(&self) -> PrivacyUnit {
         self.unit
+    }
+
+    /// Returns true if a span of time may hold a part of what the unit brings to a window.
+    pub(super) fn has_parts(&self) -> bool {
+        self.has_parts
     }
 
     /// At most this number of keys in one window.
@@ -308,6 +326,21 @@ impl Sensitivity {
             l1: plus(self.l1, other.l1)?,
             l2_squared: plus(self.l2_squared, other.l2_squared)?,
         })
+    }
+
+    /// The residual of a table with these numbers of categories, times all of them: of one record an entry moves by `n - 1` along each
+    /// attribute, and `n - 1` others by 1. At worst all records of a unit are of one cell.
+    pub(super) fn of_residual(self, sizes: &[usize]) -> Result<Sensitivity, Invalid> {
+        let times = |a: u128, b: u128| a.checked_mul(b).ok_or_else(overflow);
+        let (mut cells, mut linf, mut l1, mut l2_squared) = (1, self.l1, self.l1, times(self.l1, self.l1)?);
+        for size in sizes {
+            let (size, others) = (*size as u128, *size as u128 - 1);
+            cells = times(cells, size)?;
+            linf = times(linf, others)?;
+            l1 = times(l1, 2 * others)?;
+            l2_squared = times(l2_squared, times(size, others)?)?;
+        }
+        Ok(Sensitivity { l0: cells, linf, l1, l2_squared, ..self })
     }
 
     /// A vector of twice the numbers.

@@ -64,15 +64,9 @@ impl<K: Key> MonotoneCount<K> {
         Sensitivity::each(self.total.stated().limits, 1)
     }
 
-    /// Returns the additional cost of a part of a person.
-    ///
-    /// A removed part moves numbers down only, if no other record takes its place. That is so where a person counts in each key
-    /// that is listed; else a part costs two steps.
+    /// Returns the additional cost of a part of a person: it may move the number of a key down and that of another up, where a record
+    /// of the same id, or one that the bound left out, takes the place of one that is gone.
     pub(super) fn cut(&self) -> Cut {
-        let (limits, keys) = (self.total.stated().limits, self.keys.len());
-        match limits.keys() >= keys as u64 {
-            true => Cut::of_numbers(limits, Some(keys), 1, 1),
-            false => Cut::two_steps(limits),
-        }
+        Cut::two_steps(self.total.stated().limits)
     }
 }

@@ -4,7 +4,7 @@ use dashu_int::UBig;
 
 use super::additive::COUNTING;
 use super::bound::ContributionBound;
-use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, PrivacyUnit, ReleaseCost, gdp};
+use crate::accounting::{Adjacency, BudgetUnits, Omega, PrivacyCost, ReleaseCost, gdp};
 use crate::invalid::{Invalid, InvalidKind};
 
 /// The cost of additive noise, in one of the currencies that have a closed form for many cells at once.
@@ -58,6 +58,20 @@ impl Spend {
             Spend::Rho(_) => Spend::Rho(units),
             Spend::Mu(_) => Spend::Mu(units),
         }
+    }
+
+    /// These parts of it, which are to be 1 together, each rounded down: together they are no more than all of it.
+    pub(super) fn parts(self, parts: &[f64]) -> Vec<Spend> {
+        const UNIT: u128 = 1 << 40;
+        let mut left = UNIT;
+        let part = |part: &f64| {
+            // A part that floats have rounded up is cut to what is left.
+            let part = ((part * UNIT as f64) as u128).min(left);
+            left -= part;
+            let bits = self.units().to_bits();
+            self.alike(BudgetUnits::from_bits(bits / UNIT * part + bits % UNIT * part / UNIT))
+        };
+        parts.iter().map(part).collect()
     }
 
     /// One of this number of parts, rounded down.
@@ -145,7 +159,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// A record is within a stretch or is not.
+    /// A record without an id is within a stretch or is not.
     const NONE: Cut = Cut { epsilon: ONE, gaussian: ONE, rho: ONE };
 
     /// The person goes, and comes back with less: group privacy of two.
@@ -231,7 +245,7 @@ impl Cut {
     }
 
     fn of(self, limits: &ContributionBound) -> Cut {
-        if limits.unit() == PrivacyUnit::Record { Cut::NONE } else { self }
+        if limits.has_parts() { self } else { Cut::NONE }
     }
 
     /// The factor of an amount in 4,096ths.
@@ -356,10 +370,14 @@ mod cut_tests {
     }
 
     #[test]
-    fn a_record_has_no_parts() {
+    fn a_record_has_parts_where_it_has_an_id() {
         assert_eq!(Cut::of_numbers(&ContributionBound::RECORD, None, 8, 16), Cut::NONE);
         assert_eq!(Cut::two_steps(&ContributionBound::RECORD), Cut::NONE);
         assert_eq!(Cut::of_means(&ContributionBound::RECORD, None, None), Cut::NONE);
+        // What comes under one id is in one key, and may leave another in its place.
+        let with_id = &ContributionBound::RECORD_WITH_ID;
+        assert_eq!(Cut::two_steps(with_id).epsilon, 2 * ONE);
+        assert_eq!(Cut::of_numbers(with_id, Some(2), 1, 1).epsilon, 2 * ONE);
     }
 
     // Group privacy of two: epsilon twice, and rho four times, which is the square of twice.

@@ -138,6 +138,6 @@ where
 {
     /// Each id by itself is what is bounded: one record, in one key.
     pub fn one_by_one(self) -> Bounded<'scope, D, NamedRecords<I, G>, T> {
-        self.within(Ok(ContributionBound::RECORD))
+        self.within(Ok(ContributionBound::RECORD_WITH_ID))
     }
 }

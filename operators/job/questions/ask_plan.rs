@@ -14,7 +14,7 @@ use crate::ledger::{Charge, Digest, Name, VersionTerms};
 use crate::mechanisms::queries::{
     Answers, Asks, Field, FieldKind, MatchedTotals, Query, QueryRow, ReadyAnswers, ReadyBundle, Schema, Value,
 };
-use crate::mechanisms::{Bound, BoundedNoise, ContributionBound, DecimalPoint};
+use crate::mechanisms::{Bound, BoundedNoise, DecimalPoint};
 use crate::time::{Span, Time};
 
 /// The plan of a bundle of answers.
@@ -215,7 +215,7 @@ fn plan(
     let schedule = schedule(job, (ask.every, None), horizon, &place)?;
     let bound = Bound::keys(1).per_key(ask.per_key.unwrap_or(1).into());
     let limits = match job.privacy.privacy_unit {
-        Protected::Record => ContributionBound::RECORD,
+        Protected::Record => job.bound_of_a_record(),
         Protected::Person { .. } => bound.checked().map_err(refused)?,
     };
     let schema = schema(job, ask).map_err(refused)?;

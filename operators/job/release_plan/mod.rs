@@ -159,11 +159,19 @@ impl Job {
         Ok(offers)
     }
 
+    /// Returns the contribution bound of a record, where the privacy unit is one.
+    pub(crate) fn bound_of_a_record(&self) -> ContributionBound {
+        match self.source.id {
+            Some(_) => ContributionBound::RECORD_WITH_ID,
+            None => ContributionBound::RECORD,
+        }
+    }
+
     /// Returns the contribution bound of a plan, range-checked; the bound of a record, if the privacy unit is
     /// a record.
     pub(crate) fn contribution_bound(&self, offer: &ReleasePlan) -> Result<ContributionBound, Invalid> {
         match self.privacy.privacy_unit {
-            Protected::Record => Ok(ContributionBound::RECORD),
+            Protected::Record => Ok(self.bound_of_a_record()),
             Protected::Person { .. } => offer.bound.checked(),
         }
     }
@@ -351,7 +359,7 @@ fn cut_factor(job: &Job, release: &ReleaseSpec, place: &str) -> Result<CutFactor
     let cap = job.account().cap();
     let (keys, _) = keys_and_values(release, cap, place)?;
     let limits = match job.privacy.privacy_unit {
-        Protected::Record => Ok(ContributionBound::RECORD),
+        Protected::Record => Ok(job.bound_of_a_record()),
         Protected::Person { .. } => bound(release, &keys).checked(),
     };
     let limits = limits.map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?;

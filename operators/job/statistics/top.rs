@@ -168,3 +168,39 @@ impl Mechanism<TopKeys<CellKey>> for ConfiguredNoise {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::job::config::tests::parse;
+    use crate::job::plan::PlannedCost;
+
+    // Refutes the price of a whole window for a part of one, where another line of the same id takes the place of one that is gone: of
+    // picks and alerts, and of records with an id.
+    #[test]
+    fn a_part_costs_more_where_another_line_may_take_its_place() {
+        let part = |unit: &str, id: &str, release: &str| {
+            let text = format!(
+                "[job]\nname = \"a\"\nversion = 1\nfrom = 2026-01-01T00:00:00Z\nuntil = 2026-01-09T00:00:00Z\n\
+                 [source]\ntype = \"jsonl\"\npath = \"log.jsonl\"\n{id}time = {{ field = \"at\", format = \"rfc3339\" }}\n\
+                 [privacy]\n{unit}\npromise = \"each day\"\nbudget = {{ epsilon = 1.0 }}\nledger = \"a.ledger\"\n\
+                 account = \"a\"\n[[release]]\nname = \"a\"\nevery = \"2 days\"\n{release}\nshare = 1\n"
+            );
+            let plan = parse(&text).unwrap_or_else(|mistakes| panic!("{mistakes}")).plan().unwrap();
+            let size = |cost: &PlannedCost| cost.epsilon.unwrap();
+            let release = &plan.releases[0];
+            (size(release.partial.as_ref().unwrap()) / size(&release.cost) * 4096.0).round() / 4096.0
+        };
+        let (person, record) = ("person = { field = \"who\", missing = \"drop\" }", "unit = \"record\"");
+        let id = "id = { field = \"id\" }\n";
+        let keys = "by = \"page\", keys = [\"a\", \"b\"]";
+        let top = &format!("top = {{ k = 1, {keys} }}\nnoise = \"exponential\"");
+        let count = |bound: &str| format!("count = {{ {keys} }}\n{bound}noise = \"laplace\"");
+        let alert = &format!("alert = {{ above = 5, {keys} }}\nnoise = \"geometric\"");
+        assert_eq!((part(person, id, top), part(person, "", top)), (2.0, 2.0));
+        assert_eq!((part(person, id, alert), part(record, id, alert)), (2.0, 2.0));
+        assert_eq!((part(record, id, top), part(record, "", top)), (2.0, 1.0));
+        assert_eq!((part(record, id, &count("")), part(record, "", &count(""))), (2.0, 1.0));
+        // Within both listed keys a person exchanges no key for another.
+        assert_eq!(part(person, id, &count("bound = { keys = 2, per_key = 1 }\n")), 1.0);
+    }
+}

@@ -26,8 +26,8 @@
 //! between those of other releases is concurrent composition, whose costs add up too (Lyu 2022; Vadhan and Zhang 2023;
 //! Haney and others 2023). The test beside enumerates all histories of up to three windows, and six that are silent.
 //!
-//! A removed part of a unit costs no more where a person counts in each key that is listed ([`Bound::keys`](super::Bound::keys) is no
-//! less); else it costs two steps.
+//! A removed part of a unit costs two steps: a record that the bound had left out, or another of the same id, may take its place in
+//! another key, and move that number up.
 //!
 //! # What it says
 //!

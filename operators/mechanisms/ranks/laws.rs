@@ -85,7 +85,7 @@ impl<K: Key, F: Monotone> Mechanism<Largest<K, F>> for BinarySearch {
 /// Private for one unit more or less. Of bounded range: pure `epsilon`, or `epsilon^2 / 8` of rho, or the mu of pure
 /// `epsilon / 2`.
 #[derive(Clone, Debug)]
-pub struct Exponential(UncheckedNoise);
+pub struct Exponential(pub(in crate::mechanisms) UncheckedNoise);
 
 impl Exponential {
     /// A choice that costs pure `epsilon` a window.
@@ -115,7 +115,7 @@ impl Exponential {
 ///
 /// Private for one unit more or less: pure `epsilon`. How many coins it asks for depends on what it finds.
 #[derive(Clone, Debug)]
-pub struct PermuteAndFlip(UncheckedNoise);
+pub struct PermuteAndFlip(pub(in crate::mechanisms) UncheckedNoise);
 
 impl PermuteAndFlip {
     /// A choice that costs pure `epsilon` a window.
@@ -131,20 +131,6 @@ impl PermuteAndFlip {
 }
 
 asks!(Exponential, PermuteAndFlip);
-
-impl Exponential {
-    /// What is asked for, unchecked.
-    pub(in crate::mechanisms) fn asked(&self) -> &UncheckedNoise {
-        &self.0
-    }
-}
-
-impl PermuteAndFlip {
-    /// What is asked for, unchecked.
-    pub(in crate::mechanisms) fn asked(&self) -> &UncheckedNoise {
-        &self.0
-    }
-}
 
 impl Sealed for Exponential {}
 

@@ -22,7 +22,7 @@ impl<K: Key> Mechanism<TopKeys<K>> for Exponential {
     type Prepared = PreparedTop<K>;
 
     fn prepare(&self, top: &TopKeys<K>) -> Result<PreparedTop<K>, Invalid> {
-        PreparedTop::new(self.asked(), ChoiceRule::Exponential, top)
+        PreparedTop::new(&self.0, ChoiceRule::Exponential, top)
     }
 }
 
@@ -31,7 +31,7 @@ impl<K: Key> Mechanism<TopKeys<K>> for PermuteAndFlip {
     type Prepared = PreparedTop<K>;
 
     fn prepare(&self, top: &TopKeys<K>) -> Result<PreparedTop<K>, Invalid> {
-        PreparedTop::new(self.asked(), ChoiceRule::PermuteAndFlip, top)
+        PreparedTop::new(&self.0, ChoiceRule::PermuteAndFlip, top)
     }
 }
 
