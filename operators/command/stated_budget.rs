@@ -8,7 +8,7 @@ use super::values::number;
 /// A budget in zCDP, or in pure epsilon.
 #[derive(Debug, Args)]
 pub(super) struct BudgetArgs {
-    /// The zCDP budget of what is calibrated
+    /// The budget of what is calibrated, in zCDP
     #[arg(
         long,
         allow_negative_numbers = true,

@@ -221,7 +221,8 @@ impl Explanation {
     fn not_promised(&mut self, cell: &CellLine<'_>, stated: Option<&StatedRelease<'_>>) {
         let mut text = String::new();
         let has_interval = cell.low.is_some() || cell.high.is_some();
-        if cell.confidence != "1" && has_interval {
+        // Picks of a window hold all together.
+        if cell.confidence != "1" && has_interval && cell.noise.iter().all(|noise| noise.within.is_none()) {
             text += "The interval is about the noise of this one number: of many numbers, some are outside \
                  of theirs. ";
         }
@@ -411,6 +412,9 @@ impl<'j> StatedRelease<'j> {
         };
         match (parts.is_empty(), one) {
             (true, None) if weight.is_some() => format!("One person counts in all keys of {of}.{in_part}"),
+            (true, None) if statistic.counts_in_all_keys() && statistic.is_keyed() => {
+                format!("One person counts once in each key of {of}.")
+            }
             (true, None) => format!("One person counts once in {of}."),
             (true, Some(one)) => format!("One person counts with {one} in {of}."),
             (false, _) => format!("Of one person count at most, in {of}: {}.{in_part}", parts.join("; ")),

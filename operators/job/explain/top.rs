@@ -45,13 +45,14 @@ impl TopSentences<'_, '_> {
         let noise = self.cell.noise.first();
         let kind = noise.map_or("", |noise| &*noise.kind);
         let scale = noise.and_then(|noise| noise.scale().parse::<f64>().ok()).map_or(String::new(), short);
-        let by = match kind {
-            "exponential" => "the exponential mechanism",
-            "permute-and-flip" => "permute-and-flip",
-            other => other,
-        };
-        format!(
-            "The key was picked by {by}: each {scale} less in its number makes a pick less likely by a factor of e."
-        )
+        match kind {
+            "exponential" => format!(
+                "The key was picked by the exponential mechanism: each {scale} less in its number makes a pick less likely by a factor of e."
+            ),
+            "permute-and-flip" => format!(
+                "The key was picked by permute-and-flip, which is the largest of the numbers with exponential noise of scale {scale}."
+            ),
+            other => format!("The key was picked by the law {other} of scale {scale}."),
+        }
     }
 }

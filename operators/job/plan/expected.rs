@@ -286,11 +286,16 @@ pub(in crate::job) fn percent(error: f64) -> String {
     format!("{}%", short((error * 1000.0).round() / 10.0))
 }
 
-/// Describes the expected error; `ranked` if it is of ranks, and beside the size that it is of, unless that is the number itself.
+/// The words before an error that is a part of a number.
+pub(super) const AN_ERROR: &str = "an error of";
+/// The words before one of a rank, a part of the people.
+pub(super) const A_RANK: &str = "a rank that is off by";
+
+/// Describes the expected error, with the words before it, and beside the size that it is of, unless that is the number itself.
 pub(super) fn described(
     expected: &ExpectedError,
     units: &str,
-    ranked: bool,
+    of: &str,
     error_is_of: Option<&str>,
 ) -> String {
     let ExpectedError { people, found_among, error, typical, unconditional, changes, keys } = expected;
@@ -310,7 +315,6 @@ pub(super) fn described(
         }
         None => format!("{} {units} in a cell{all}", short(people.round())),
     };
-    let of = if ranked { "a rank that is off by" } else { "an error of" };
     let mut text = match error {
         1.0.. if typical.is_some_and(|typical| typical < 1.0) => {
             format!("nothing is promised with {cell}: {of} {} of it", percent(*error))
@@ -428,7 +432,7 @@ mod tests {
         let job = job(&found, "epsilon = 1, delta = 1e-6");
         let said = |people: u64| {
             let expected = job.expected_errors(20 * people, people).unwrap().remove(0);
-            described(&expected, "people", false, None)
+            described(&expected, "people", AN_ERROR, None)
         };
         assert!(said(10).starts_with("no key is found: one needs "), "{}", said(10));
         assert!(
@@ -462,9 +466,9 @@ mod tests {
     fn a_condition_is_said_to_keep_all() {
         let filtered = format!("{COUNT}\nwhere = 'page != \"a\"'");
         let expected = job(&filtered, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
-        let said = described(&expected, "people", false, None);
+        let said = described(&expected, "people", AN_ERROR, None);
         assert!(said.contains(" people in a cell, if its where keeps every record"), "{said}");
         let all = job(COUNT, "epsilon = 1").expected_errors(20_000, 1_000).unwrap().remove(0);
-        assert!(!described(&all, "people", false, None).contains("where"));
+        assert!(!described(&all, "people", AN_ERROR, None).contains("where"));
     }
 }

@@ -252,7 +252,7 @@ fn planned(
         accounting: None,
         running: parts::planned_running(settled, offer),
         alert: parts::planned_alert(settled, offer),
-        top: parts::planned_top(settled, offer),
+        top: parts::planned_top(job, settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),

@@ -6,10 +6,10 @@ use std::fmt;
 use std::fmt::{Display, Formatter};
 
 use phrases::{
-    alert, instead_of_numbers, keys, memory, moves, noise, shares, strategy, top, typical, windows,
+    alert, instead_of_numbers, keys, memory, moves, moves_any, noise, shares, strategy, top, typical, windows,
 };
 
-use super::expected::{described, percent};
+use super::expected::{A_RANK, AN_ERROR, described, percent};
 use super::{ExpectedAnswer, Plan, Planned, PlannedAlert, PlannedAsk, PlannedCost, PlannedKeys};
 use crate::job::run::six_digits;
 use crate::words::wrapped;
@@ -91,10 +91,19 @@ impl Plan {
         let asked = |count: u64| format!("{count} listed ones, asked for in the order of their bytes");
         let of_keys = match (&release.alert, release.keys) {
             (Some(_), PlannedKeys::Public { count }) => asked(count),
+            (None, PlannedKeys::Public { count }) if release.top.is_some() => {
+                format!("{count} listed ones, of which it picks")
+            }
             _ => keys(release.keys, units, release.running.is_some()),
         };
         line(f, "keys", &of_keys)?;
-        let moved: Vec<String> = release.moves.iter().map(moves).collect();
+        // Of alerts and picks the number of keys changes no price.
+        let in_any = release.alert.is_some() || release.top.is_some();
+        let moved: Vec<String> = release
+            .moves
+            .iter()
+            .map(|moved| if in_any { moves_any(moved, units) } else { moves(moved) })
+            .collect();
         line(f, "moves", &moved.join("; "))?;
         let noises: Vec<String> = release.noise.iter().map(|law| noise(law, units)).collect();
         line(f, "noise", &noises.join("; "))?;
@@ -106,14 +115,10 @@ impl Plan {
         if let Some(planned) = &release.alert {
             return self.alert(f, release, planned);
         }
-        if let Some(planned) = &release.top {
-            line(f, "top", &top(planned))?;
-            self.account(f, release)?;
-            return self.end(f, release);
-        }
         let needed = release.people_for_a_tenth;
         let ranked = release.noise.iter().any(|noise| noise.ranks.is_some());
         let tenth = match &release.error_is_of {
+            _ if release.top.is_some() => "a pick that is a tenth of it behind".to_owned(),
             _ if ranked => "a rank that is off by a tenth of them".to_owned(),
             Some(of) => format!("an error of a tenth of {of}"),
             None => "an error of a tenth".to_owned(),
@@ -129,9 +134,17 @@ impl Plan {
                 format!("{needed} in a cell for {tenth}; {below} it is mostly noise")
             }
         };
+        if let Some(planned) = &release.top {
+            line(f, "top", &top(planned))?;
+        }
         line(f, units, &error)?;
+        let of = match ranked {
+            _ if release.top.is_some() => "a pick that is behind by",
+            true => A_RANK,
+            false => AN_ERROR,
+        };
         if let Some(expected) = &release.expected {
-            line(f, "expected", &described(expected, units, ranked, release.error_is_of.as_deref()))?;
+            line(f, "expected", &described(expected, units, of, release.error_is_of.as_deref()))?;
         }
         if let Some(running) = &release.running {
             line(f, "strategy", &strategy(running))?;

@@ -234,8 +234,17 @@ pub struct PlannedTop {
     pub keys: u64,
     /// The distance by which the number of a pick may be below the largest that is left, in 99 of 100 windows for all picks.
     pub within: u64,
-    /// The number of keys of a person from which on numbers of all keys at the same price would order them worse.
-    pub better_from: u64,
+    /// The error of the numbers of all keys at the same price, in 99 of 100 windows for all of them, of units that are in one key.
+    pub error_of_numbers: f64,
+    /// The same of units that are in all keys; `None` where a unit is in one.
+    pub error_of_numbers_in_all: Option<f64>,
+}
+
+impl PlannedTop {
+    /// Returns true if the numbers order the keys as well, whatever keys a unit is in: two errors are no more than the distance.
+    pub(super) fn is_for_numbers(&self) -> bool {
+        2.0 * self.error_of_numbers_in_all.unwrap_or(self.error_of_numbers) <= self.within as f64
+    }
 }
 
 /// The keys of a release.
@@ -486,37 +495,35 @@ pub(super) fn planned_alert(settled: &PreparedStatistic, offer: &ReleasePlan) ->
     })
 }
 
-/// Returns the plan of the most frequent keys.
-///
-/// Numbers with noise would pick a key whose number is within the sum of two errors of the largest that is left: the error of
-/// all keys upward, and that of the picks downward. For a person in `n` keys each number has its noise at an `n`-th of the price.
-pub(super) fn planned_top(settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedTop> {
+/// Returns the plan of the most frequent keys, beside the errors of the numbers of all keys: for a unit in `n` of them each number has
+/// its noise at an `n`-th of the price.
+pub(super) fn planned_top(job: &Job, settled: &PreparedStatistic, offer: &ReleasePlan) -> Option<PlannedTop> {
     let StatisticSpec::Top(top) = &offer.statistic else { return None };
-    let noise = settled.noise.first()?;
-    let Ranks::Behind { within } = noise.ranks()? else { return None };
+    let Ranks::Behind { within } = settled.noise.first()?.ranks()? else { return None };
     let keys = offer.keys.listed()?.len() as u64;
-    let (step, missed) = (settled.sensitivities.first()?.sensitivity.linf() as f64, MISSED / 2.0);
-    // One-sided tails, of which each side has half of what may be missed.
-    let error_of_one_key = match &offer.cost {
+    let step = settled.sensitivities.first()?.sensitivity.linf() as f64;
+    let (error, times) = match &offer.cost {
         PrivacyCost::Pure { epsilon } => {
-            let tail = |draws: u64| libm::log(draws as f64 / (2.0 * missed)).max(0.0);
-            step / epsilon.to_float_up() * (tail(keys) + tail(top.k))
+            (step * libm::log(keys as f64 / MISSED) / epsilon.to_float_up(), keys as f64)
         }
         cost => {
             let (rho, _) = cost.rho_and_delta()?;
-            let tail = |draws: u64| GaussianCost::largest(1.0, draws, 1.0 - 2.0 * missed).ok();
-            step / (2.0 * rho.to_float_up()).sqrt() * (tail(keys)? + tail(top.k)?)
+            let errors = GaussianCost::largest(1.0, keys, 1.0 - MISSED).ok()?;
+            (step * errors / (2.0 * rho.to_float_up()).sqrt(), (keys as f64).sqrt())
         }
     };
-    // Laplace noise grows with the number of keys, and Gaussian noise with its root.
-    let times = within as f64 / error_of_one_key;
-    let times = if matches!(offer.cost, PrivacyCost::Pure { .. }) { times } else { times * times };
-    // The cast saturates.
-    let better_from = (times.ceil() as u64).max(1);
-    Some(PlannedTop { count: top.count.word(), k: top.k, keys, within, better_from })
+    let by_record = job.privacy.privacy_unit == Protected::Record;
+    Some(PlannedTop {
+        count: top.count.noun(if by_record { "record" } else { "person" }),
+        k: top.k,
+        keys,
+        within,
+        error_of_numbers: error,
+        error_of_numbers_in_all: (!by_record).then_some(error * times),
+    })
 }
 
-/// The probability that a pick of a window is farther off than is stated: of mechanisms that choose, unless said.
+/// The probability that a pick of a window is farther off than is stated, and that a number errs more.
 const MISSED: f64 = 0.01;
 
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.

@@ -32,7 +32,9 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
         let of = if runs { "" } else { " of a window" };
         words += &format!(", who counts in at most {}{of}", counted(keys, "key"));
     }
-    let contribution = release.statistic.as_statistic().contribution();
+    let statistic = release.statistic.as_statistic();
+    let (contribution, in_all) =
+        (statistic.contribution(), statistic.counts_in_all_keys() && statistic.is_keyed());
     match contribution {
         ContributionKind::ClampedSum { most } if runs => {
             words += &format!(", with values of {most} together, without their signs");
@@ -45,6 +47,7 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
             let entries = counted(release.bound.entries.unwrap_or(1), "time");
             words += &format!(", {and} enters{each} at most {entries}");
         }
+        ContributionKind::Presence if in_all => words += ", once in each key",
         ContributionKind::Presence => words += ", once",
         ContributionKind::ClampedSum { .. } => words += ", with all that they bring",
         ContributionKind::OneValue => words += ", with one value",
@@ -52,7 +55,7 @@ pub(super) fn bound(job: &Job, release: &ReleaseSpec) -> String {
             words += &format!(", with {}", counted(release.bound.per_key.unwrap_or(1), "record"));
         }
     }
-    if release.bound.keys.is_some() && contribution != ContributionKind::Presence {
+    if (release.bound.keys.is_some() || in_all) && contribution != ContributionKind::Presence {
         words += if release.bound.keys == Some(1) { " in it" } else { " in each" };
     }
     if runs {

@@ -82,10 +82,10 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
                 alert.windows
             ));
         }
-        if let Some(top) = planned.top.as_ref().filter(|top| top.better_from > top.keys) {
+        if let Some(top) = planned.top.as_ref().filter(|top| top.is_for_numbers()) {
+            let bound = if top.error_of_numbers_in_all.is_some() { " with bound.keys" } else { "" };
             warn(format!(
-                "the noised {} of all {} keys order them better than these picks, whatever keys a person is in; publish them instead, \
-                 with bound.keys, and compare",
+                "the {} of all {} keys cost no more, and order them as well; publish them instead{bound}, and compare",
                 top.count, top.keys
             ));
         }

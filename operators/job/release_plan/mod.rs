@@ -243,7 +243,6 @@ fn release_plan(
     (schedule, together, cost): (Schedule, ConcurrentWindows, PrivacyCost),
     place: &str,
 ) -> Result<ReleasePlan, UnfitJob> {
-    let word = release.statistic.word();
     parts_are_priced(job, release, &schedule, place)?;
     let (keys, values) = keys_and_values(release, &cost, place)?;
     let adding = running::running_total(release, &schedule, place)?;
@@ -273,18 +272,7 @@ fn release_plan(
     };
     let offer = ReleasePlan { version_terms: terms::stated(job, release, &offer), ..offer };
     // Every refusal of a mechanism happens here, before there is a plan.
-    let prepared = offer.prepare_all_windows(job).map_err(|invalid| {
-        let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
-        let refused = invalid.field();
-        let parameter = running::field(release, refused).unwrap_or(refused);
-        let field = match (parameter, release.statistic.as_statistic().field_of(parameter)) {
-            ("bound" | "keys" | "per_key" | "windows" | "weight", _) => "bound".to_owned(),
-            ("every" | "over" | "strategy", _) => refused.to_owned(),
-            (_, Some(field)) => format!("{word}.{field}"),
-            (_, None) => price.to_owned(),
-        };
-        UnfitJob::at(format!("{place}.{field}"), &invalid)
-    })?;
+    let prepared = offer.prepare_all_windows(job).map_err(|invalid| unfit(release, place, &invalid))?;
     // What the mechanism binds.
     let mut terms = offer.version_terms.clone();
     let has_ends = prepared.noise.first().is_some_and(|noised| noised.number() == BOTH_ENDS[0]);
@@ -369,10 +357,24 @@ fn cut_factor(job: &Job, release: &ReleaseSpec, place: &str) -> Result<CutFactor
             .statistic
             .as_statistic()
             .cut(limits, &keys)
-            .map_err(|invalid| UnfitJob::at(format!("{place}.bound"), &invalid))?,
+            .map_err(|invalid| unfit(release, place, &invalid))?,
     };
     let (over, under) = cut.factor(cap, release.noise == NoiseKind::Gaussian);
     Ok(CutFactor { over, under })
+}
+
+/// Returns the refusal of a mechanism at the field of the release that its parameter comes from.
+fn unfit(release: &ReleaseSpec, place: &str, invalid: &Invalid) -> UnfitJob {
+    let price = if matches!(release.price, PriceSpec::Share(_)) { "share" } else { "cost" };
+    let (refused, word) = (invalid.field(), release.statistic.word());
+    let parameter = running::field(release, refused).unwrap_or(refused);
+    let field = match (parameter, release.statistic.as_statistic().field_of(parameter)) {
+        ("bound" | "keys" | "per_key" | "windows" | "weight", _) => "bound".to_owned(),
+        ("every" | "over" | "strategy", _) => refused.to_owned(),
+        (_, Some(field)) => format!("{word}.{field}"),
+        (_, None) => price.to_owned(),
+    };
+    UnfitJob::at(format!("{place}.{field}"), invalid)
 }
 
 /// Returns the delta that a cost reserves for partition selection.

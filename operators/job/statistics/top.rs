@@ -8,8 +8,7 @@ use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
 use super::{
     CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec, NoiseKind,
-    NumberErrors, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, grouping,
-    key_part,
+    PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, grouping, key_part,
 };
 use crate::dataflow::bounding::Count;
 use crate::dataflow::{KeyedAggregation, ProtectedUnit, RunError};
@@ -117,11 +116,6 @@ impl JobStatistic for TopSpec {
             1 => format!("the key of {by} with the most {unit}"),
             k => format!("the {k} keys of {by} with the most {unit}, in order"),
         }
-    }
-
-    /// Nobody: keys are picked, and no number is released.
-    fn people_for_a_tenth(&self, _: &NumberErrors) -> f64 {
-        0.0
     }
 
     fn memory(&self) -> KeyMemory {

@@ -44,7 +44,13 @@ fn choice(rule: ChoiceRule, range: u128, step: u64) -> Result<AnswerChoice, Inva
         ChoiceRule::Exponential => {
             let range = range.checked_sub(1 << (64 - Decay::ASIDE)).filter(|range| *range > 0);
             let small = || Invalid::new("epsilon", InvalidKind::TooSmall, "more budget, or fewer keys");
-            Ok(AnswerChoice::Exponential(Decay::new(Ratio::new(range.ok_or_else(small)?, 1 << 64)?, step)?))
+            let range = Ratio::new(range.ok_or_else(small)?, 1 << 64)?;
+            Ok(AnswerChoice::Exponential(Decay::new(range, step).map_err(
+                |refused| match refused.kind() {
+                    InvalidKind::TooSmall => small(),
+                    _ => refused,
+                },
+            )?))
         }
         ChoiceRule::PermuteAndFlip => {
             // At most 2^95.
@@ -85,10 +91,13 @@ impl<K: Key> PreparedTop<K> {
         let choice = choice(rule, spend.range_of_each(picks), top.count.step())?;
         // Each pick misses with an equal part of the probability.
         let missed = (1.0 - confidence) / picks as f64 * (1.0 - 1e-12);
-        let within = choice.exceeded(keys.len() as u64, 0, missed);
+        let within = match keys.len() {
+            // Nothing else is left.
+            1 => Some(0),
+            many => choice.exceeded(many as u64, 0, missed),
+        };
         let within = within.filter(|within| *within < LARGEST).ok_or_else(|| {
-            let remedy =
-                "more budget, or fewer keys: no number below 2^40 could be distinguished from another";
+            let remedy = "more budget, fewer keys, or a smaller confidence: no number below 2^40 could be told from another";
             Invalid::new("epsilon", InvalidKind::TooSmall, remedy)
         })?;
         let also = Canonical::new("discreet top 1").text(rule.name()).bytes(&picks.to_be_bytes()).finish();

@@ -7,7 +7,7 @@ use super::model::{BudgetHistory, Model, ReportedWindow, WindowOutcome};
 use super::timeline::ruler;
 use crate::accounting::Interval;
 use crate::ledger::Outlook;
-use crate::mechanisms::release_line::CellLine;
+use crate::mechanisms::release_line::{CellLine, RankInterval};
 use crate::picture::{Dates, Drawing, Scale, counted, grouped, percent, said};
 
 const LEFT: f64 = 46.0;
@@ -258,6 +258,10 @@ impl Errors {
     pub(super) fn take(&mut self, cell: &CellLine<'_>) {
         let Some(value) = finite(cell.value) else { return };
         // A value found by its rank has a rank error, and no other error is bounded.
+        // Of a pick only a part of that distance is known.
+        if let Some(RankInterval::Behind(_)) = cell.ranked() {
+            return;
+        }
         if cell.ranked().is_some() {
             return self.off.take(cell);
         }

@@ -479,7 +479,7 @@ impl HtmlPage<'_> {
         self.text += "</tbody></table></div><div class=\"notes\">";
         if laws().any(|laws| laws.ranked.is_some()) {
             self.text += "<p>Where a place in the order is promised, an interval says where the answers end that are \
-                possible, and no more. The scale of an exponential draw is in records: an answer that is so many of them \
+                possible, and no more. The scale of an exponential draw is in what is ranked: an answer that is so much \
                 further off is drawn less often by the factor e.</p>";
         }
         if model.releases.iter().any(|series| series.total.is_some()) {

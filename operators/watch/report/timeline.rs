@@ -348,7 +348,10 @@ pub(super) fn picture<'a>(heading: &Heading, model: &'a Model) -> (String, Vec<&
         };
     }
     if whole.description.is_empty() {
-        whole.description = "Nothing was released.".to_owned();
+        let nothing = left_out.is_empty();
+        let said =
+            if nothing { "Nothing was released." } else { "There is nothing to draw: see the page of HTML." };
+        whole.description = said.to_owned();
         whole.text("sub", EDGE, 74.0, &whole.description.clone());
         y = 86.0;
     }

@@ -65,6 +65,13 @@ pub(super) fn moves(moves: &Moves) -> String {
     format!("{number} in {cells} by {by}: L1 {}, L2 {}", short(*l1), short(*l2))
 }
 
+/// Describes the move of a number in however many cells a unit is.
+pub(super) fn moves_any(moves: &Moves, units: &str) -> String {
+    // What is counted is a unit itself, or its records.
+    let number = if moves.number == "people" { units } else { &moves.number };
+    format!("{number} in any number of cells by {} each, and none down", short(moves.linf))
+}
+
 /// Describes the typical rank errors of a number.
 pub(super) fn typical(noise: &PlannedNoise) -> Option<String> {
     let (Some(Ranks::Within { quantile, .. }), Some(TypicalRankError { half, nine_tenths, .. })) =
@@ -98,10 +105,7 @@ pub(super) fn noise(noise: &PlannedNoise, units: &str) -> String {
             format!("{kind}, {scale} ranks, 99 of 100 within {rank_error} ranks of the {number} {q}")
         }
         Some(Ranks::Behind { within }) => {
-            format!(
-                "{kind}, {} {number}, 99 of 100 with all picks within {within} {number} of the largest number that is left",
-                short(*scale)
-            )
+            format!("{kind}, {} {units}, 99 of 100 with all picks within {within}", short(*scale))
         }
         None if *kind == "geometric" => {
             format!("{kind} on {number}, {letter} {}, and on the threshold", short(*scale))
@@ -142,20 +146,21 @@ pub(super) fn alert(alert: &PlannedAlert) -> String {
     )
 }
 
-/// Describes the picks of the most frequent keys.
+/// Describes the picks of the most frequent keys, beside the numbers of all keys.
 pub(super) fn top(top: &PlannedTop) -> String {
-    let PlannedTop { count, k, keys, within, better_from } = top;
-    let picks = if *k == 1 { "the pick".to_owned() } else { format!("{k} picks") };
-    let compared = match better_from {
-        0 | 1 => "Noised numbers of all keys at this price would order them worse".to_owned(),
-        from if from > keys => "Noised numbers of all keys at this price would order them better".to_owned(),
-        from => format!(
-            "Noised numbers of all keys at this price would order them worse where a person may be in {from} of them or more"
+    let PlannedTop { count, k, keys, within, error_of_numbers, error_of_numbers_in_all } = top;
+    let picks = if *k == 1 { "1 pick".to_owned() } else { format!("{k} picks, each") };
+    let numbers = match error_of_numbers_in_all {
+        None => format!("err by up to {}: a record has one key", short(*error_of_numbers)),
+        Some(in_all) => format!(
+            "err by up to {} for a person in one key, and {} in all",
+            short(*error_of_numbers),
+            short(*in_all)
         ),
     };
     format!(
-        "{picks} of {keys} keys, each within {within} {count} of the largest number that is left; a person may be in any number of keys. \
-         {compared}"
+        "{picks} within {within} {count} of the largest number that is left, in 99 of 100 windows; the numbers of all {keys} keys at this \
+         price {numbers}"
     )
 }
 

@@ -238,7 +238,7 @@ fn what_is_promised_of_ranks_is_planned() {
     assert!((typical / most as f64 - 1.0).abs() < 1e-9, "{large:?}");
     let described = |part: f64| {
         let people = 100_000_000.0 * part / large.people;
-        expected::described(&expected(people as u64), "people", true, None)
+        expected::described(&expected(people as u64), "people", expected::A_RANK, None)
     };
     assert!(
         described(promised / 2.0).starts_with("nothing is promised with "),
