@@ -15,6 +15,7 @@ use discreet::accounting::{
 use serde_json::{Map, Value, json};
 
 use super::alert::AlertArgs;
+use super::marginals::MarginalsArgs;
 use super::means::FoundArgs;
 use super::means::StableArgs;
 use super::ranks::{MaxArgs, QuantileArgs};
@@ -39,6 +40,8 @@ pub(crate) enum Calibrate {
     Alert(AlertArgs),
     /// The distance of the most frequent keys from the largest number that is left
     Top(TopArgs),
+    /// The errors of several tables of counts, beside the least that is possible
+    Marginals(MarginalsArgs),
     /// The privacy cost of locally randomised reports after a shuffle
     Shuffle(ShuffleArgs),
     /// The number of adaptive queries that a data set can answer within an error
@@ -94,6 +97,7 @@ impl Calibrate {
             Calibrate::Max(max) => max.run(),
             Calibrate::Alert(alert) => alert.run(),
             Calibrate::Top(top) => top.run(),
+            Calibrate::Marginals(marginals) => marginals.run(),
             Calibrate::Quantile(quantile) => quantile.run(),
             Calibrate::Shuffle(shuffle) => shuffle.run(),
             Calibrate::Adaptive(adaptive) => adaptive.run(),

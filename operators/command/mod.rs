@@ -14,6 +14,7 @@ mod init;
 mod ledger;
 mod log;
 mod manual;
+mod marginals;
 mod means;
 mod observers;
 mod price;

@@ -265,6 +265,11 @@ pub(super) enum EstimatesPerKey {
     Levels {
         keys: usize,
     },
+    /// One. Those of each table have a noise of their own.
+    Tables {
+        /// The number of cells of all tables up to each.
+        ends: Arc<[usize]>,
+    },
     /// One for each noise.
     Quantiles,
     /// One for each of these. Each has a noise of its own, and behind them comes what all have in common.
@@ -326,7 +331,7 @@ impl EstimateFormat {
     /// Returns the number of estimates of a key.
     pub(super) fn each(&self) -> usize {
         match &self.each {
-            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } => 1,
+            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } | EstimatesPerKey::Tables { .. } => 1,
             EstimatesPerKey::Quantiles => self.noise.len(),
             EstimatesPerKey::Coordinates(coordinates) | EstimatesPerKey::OfKeys { coordinates, .. } => {
                 coordinates.len()
@@ -347,6 +352,7 @@ impl EstimateFormat {
                 self.noise.len() / (coordinates.len() + 1) * coordinates.len()
             }
             EstimatesPerKey::Levels { .. } => 2,
+            EstimatesPerKey::Tables { ends } => ends.len(),
             _ => self.each(),
         }
     }
@@ -359,6 +365,7 @@ impl EstimateFormat {
         }
         match &self.each {
             EstimatesPerKey::Levels { keys } => usize::from(cell >= *keys),
+            EstimatesPerKey::Tables { ends } => ends.partition_point(|end| *end <= cell),
             _ => cell % self.apart().max(1),
         }
     }
@@ -387,7 +394,9 @@ impl EstimateFormat {
                 let numbers = noise.len() / 2;
                 noise.iter().skip(place * numbers).take(numbers).copied().collect()
             }
-            EstimatesPerKey::Quantiles => noise.get(place).copied().into_iter().collect(),
+            EstimatesPerKey::Quantiles | EstimatesPerKey::Tables { .. } => {
+                noise.get(place).copied().into_iter().collect()
+            }
             EstimatesPerKey::Coordinates(coordinates) => {
                 let own = noise.get(place).into_iter();
                 own.chain(noise.iter().skip(coordinates.len())).copied().collect()

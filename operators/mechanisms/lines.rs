@@ -135,7 +135,7 @@ impl<K, T> Answer<K, T> {
     fn which(&self, place: usize, text: &mut Vec<u8>) -> DecimalPoint {
         let place = self.format.place_in_key(place);
         match &self.format.each {
-            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } => {}
+            EstimatesPerKey::One | EstimatesPerKey::Levels { .. } | EstimatesPerKey::Tables { .. } => {}
             EstimatesPerKey::Quantiles => {
                 if let Some(Ranks::Within { quantile, .. }) =
                     self.format.noise.get(place).and_then(|noise| noise.ranks)

@@ -209,6 +209,40 @@ fn an_alert_is_calibrated_to_a_budget() {
     }
 }
 
+// The published errors at a rho of .1, of age x country and device, and of all pairs of ten bits.
+#[test]
+fn marginals_are_calibrated_to_a_budget() {
+    let of = |arguments: &[&str]| {
+        json(&[&["calibrate", "marginals", "--json", "--rho", "0.1"], arguments].concat())
+    };
+    let near = |value: &Value, truth: f64| {
+        assert!((value.as_f64().unwrap() / truth - 1.0).abs() < 1e-3, "{value} {truth}")
+    };
+    let answer = of(&["--sizes", "10,20,5", "--tables", "0+1,2"]);
+    near(&answer["error"], 2.548);
+    near(&answer["apart"], 2.558);
+    assert!((answer["error"].as_f64().unwrap() / answer["least"].as_f64().unwrap() - 1.0).abs() < 1e-12);
+    near(&of(&["--sizes", "10,20,5", "--tables", "0+1,2", "--records", "3"])["error"], 3.0 * 2.5477);
+    let pairs: Vec<String> =
+        (0..10).flat_map(|one| (one + 1..10).map(move |other| format!("{one}+{other}"))).collect();
+    let bits = of(&["--sizes", "2,2,2,2,2,2,2,2,2,2", "--tables", &pairs.join(",")]);
+    near(&bits["error"], 6.809);
+    near(&bits["apart"], 15.0);
+    let arguments = ["calibrate", "marginals", "--rho", "0.1", "--sizes", "3,4", "--tables", "0+1,1"];
+    let (code, page, _) = discreet(&arguments);
+    assert!(code == 0 && page.contains("1.000000 times the least of any Gaussian noise"), "{page}");
+    for (sizes, tables, words) in [
+        ("3,x", "0", "sizes: found other than a whole number"),
+        ("3,4", "0+7", "tables: found"),
+        ("3,4", "0+0", "tables: found"),
+        ("1", "0", "sizes: found"),
+    ] {
+        let arguments = ["calibrate", "marginals", "--rho", "1", "--sizes", sizes, "--tables", tables];
+        let (code, _, error) = discreet(&arguments);
+        assert!(code == 78 && error.contains(words), "{sizes} {tables}: {error}");
+    }
+}
+
 // Of a thousand keys and ten picks at a rho of .1 each is within 43 people at .95, by the published figure.
 #[test]
 fn the_most_frequent_keys_are_calibrated_to_a_budget() {

@@ -9,8 +9,8 @@ use crate::dataflow::bounding::{
 use crate::dataflow::engine::Travels;
 use crate::invalid::Invalid;
 use crate::mechanisms::{
-    Cell, Cells, ContributionBound, Key, Mean, Range, Statistic, Summary, Tally, ThresholdAlert, TopKeys,
-    Total,
+    Cell, Cells, ContributionBound, Key, MarginalCounts, Mean, Range, Statistic, Summary, Tally,
+    ThresholdAlert, TopKeys, Total,
 };
 
 /// A type that a statistic may be grouped by: a number, a text, nothing.
@@ -175,7 +175,7 @@ macro_rules! shared {
     )*};
 }
 
-shared!(Total, Mean, ThresholdAlert, TopKeys);
+shared!(Total, Mean, ThresholdAlert, TopKeys, MarginalCounts);
 
 /// A measure of records, and of a sum over them.
 pub trait SummedMeasure: Measure {

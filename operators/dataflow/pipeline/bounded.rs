@@ -17,8 +17,8 @@ use crate::dataflow::bounding;
 use crate::dataflow::bounding::{Cap, ContributionSelector, Count, Own, Sum};
 use crate::invalid::Invalid;
 use crate::mechanisms::{
-    Bucket, ContributionBound, Edges, Grid, Keys, Largest, Maximum, Mean, Monotone, PerPerson, Quantile,
-    Quantiles, Range, RankedValues, Summary, Tops, Total,
+    Bucket, ContributionBound, Edges, Grid, Keys, Largest, MarginalCounts, MarginalTables, Maximum, Mean,
+    Monotone, PerPerson, Quantile, Quantiles, Range, RankedValues, Summary, Tops, Total,
 };
 use crate::time::Time;
 
@@ -321,6 +321,52 @@ where
         };
         self.ask(bucket, |_: &D| (), question.map(|statistic| KeyedAggregation { statistic, measure: Count }))
     }
+
+    /// Counts the records of several tables together, by categories of attributes: `key` has a text for each, in their order.
+    ///
+    /// One person more or less has records in at most `keys` combinations of all attributes, at most `per_key` in each; one record
+    /// is in one. Tables agree in all of their sums, and err as little together as Gaussian noise can
+    /// ([`MarginalCounts`]). The key of a released cell has a text such as `country=DE` for each attribute of its table
+    /// ([`MarginalCell`](crate::mechanisms::MarginalCell)).
+    ///
+    /// ```no_run
+    /// # use discreet::mechanisms::{Attribute, Gaussian, MarginalTables};
+    /// # use discreet::prelude::*;
+    /// # fn pipeline(visits: discreet::dataflow::Fed<'_, (u64, i64, String, String)>, gate: &Gate) -> Result<(), discreet::Invalid> {
+    /// let country = Attribute::new("country", ["DE", "FR", "other"])?;
+    /// let device = Attribute::new("device", ["phone", "desk"])?;
+    /// visits
+    ///     .protect(|visit| visit.0)
+    ///     .tumbling(days(1), |visit| visit.1)
+    ///     .from("2026-01-01")
+    ///     .bound(Bound::keys(1))
+    ///     .marginals(
+    ///         |visit| vec![visit.2.clone(), visit.3.clone()],
+    ///         MarginalTables::new([country, device], &[&["country", "device"], &["country"], &[]]),
+    ///     )
+    ///     .release(gate, "who", Gaussian::rho(0.01));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn marginals<G: Fn(&D) -> Vec<String> + 'static>(
+        self,
+        key: G,
+        tables: impl TryInto<MarginalTables, Error: Into<Invalid>>,
+    ) -> Tallied<
+        'scope,
+        D,
+        U,
+        T,
+        KeyedAggregation<MarginalCounts<Vec<String>>, Count>,
+        G,
+        impl Fn(&D) + 'static,
+    > {
+        let tables = tables.try_into().map_err(Into::into);
+        let question = tables
+            .and_then(|tables| MarginalCounts::records(self.limits, tables))
+            .map(|statistic| KeyedAggregation { statistic, measure: Count });
+        self.ask(key, |_: &D| (), question)
+    }
 }
 
 impl<'scope, D, P, F, N, T> Bounded<'scope, D, People<P, F, N>, T>
@@ -339,6 +385,28 @@ where
         let keys = keys.try_into().map_err(Into::into);
         let question = keys
             .and_then(|keys| Total::people(self.limits, keys))
+            .map(|statistic| KeyedAggregation { statistic, measure: Count });
+        self.ask(key, |_: &D| (), question)
+    }
+
+    /// Counts the people of several tables together, each once in each of `keys` combinations of all attributes: see
+    /// [`marginals`](Bounded::marginals).
+    pub fn marginals_of_people<G: Fn(&D) -> Vec<String> + 'static>(
+        self,
+        key: G,
+        tables: impl TryInto<MarginalTables, Error: Into<Invalid>>,
+    ) -> Tallied<
+        'scope,
+        D,
+        People<P, F, N>,
+        T,
+        KeyedAggregation<MarginalCounts<Vec<String>>, Count>,
+        G,
+        impl Fn(&D) + 'static,
+    > {
+        let tables = tables.try_into().map_err(Into::into);
+        let question = tables
+            .and_then(|tables| MarginalCounts::people(self.limits, tables))
             .map(|statistic| KeyedAggregation { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }

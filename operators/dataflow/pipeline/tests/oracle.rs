@@ -9,7 +9,8 @@ use crate::accounting::PrivacyUnit;
 use crate::dataflow::bounding::{Count, Identified, KeptRecords, Sum};
 use crate::dataflow::pipeline::aggregation::Terms;
 use crate::mechanisms::{
-    AboveThreshold, Altogether, BinarySearch, Edges, Exponential, Grid, PerPerson, Range,
+    AboveThreshold, Altogether, Attribute, BinarySearch, Edges, Exponential, Grid, MarginalTables, PerPerson,
+    Range,
 };
 use crate::noise::goodness::size;
 use case::{Case, case};
@@ -50,6 +51,18 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
             alert.release_at(&sealing, "alert", Exactly(AboveThreshold::rho(0.5)));
             let top = people.clone().people_by(|v| v.1, listed.clone()).top(1);
             top.release_at(&sealing, "top", Exactly(Exponential::rho(0.5)));
+            let some = Attribute::new("key", ["0", "1", "other"]);
+            let tables = some.and_then(|some| MarginalTables::new([some], &[&["key"], &[]]));
+            people.clone().marginals(|v| vec![v.1.to_string()], tables.clone()).release_at(
+                &sealing,
+                "tables",
+                noise(),
+            );
+            people.clone().marginals_of_people(|v| vec![v.1.to_string()], tables).release_at(
+                &sealing,
+                "of_people",
+                noise(),
+            );
             people.clone().sum_by(|v| v.1, listed.clone(), |v| v.2, -30..=50).release_at(
                 &sealing,
                 "sum",
@@ -80,6 +93,16 @@ fn every_kind_of_statistic_releases_what_one_table_would() {
         };
         let found: Vec<Vec<Three>> = unnamed(exact("whole"));
         assert_eq!(found, unnamed(whole), "seed {seed}");
+
+        // Keys of texts are in another order.
+        let in_any_order = |tallies| {
+            let mut all = unnamed(tallies);
+            all.iter_mut().for_each(|window| window.sort_unstable());
+            all
+        };
+        for name in ["tables", "of_people"] {
+            assert_eq!(in_any_order(exact(name)), in_any_order(open.clone()), "seed {seed}");
+        }
 
         let sum = Sum::clipped(-30, 50).unwrap();
         let value = |event: &Event| listed(event).map(|(key, ())| (key, event.2));
