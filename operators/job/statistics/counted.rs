@@ -1,4 +1,4 @@
-//! What is counted where a release states no number: people, or records.
+//! The noun of a count whose number is not released: people, or records.
 
 use super::{CellKey, ContributionKind};
 use crate::invalid::Invalid;

@@ -23,7 +23,7 @@ use crate::mechanisms::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopSpec {
-    /// What is counted in each key.
+    /// The noun of the count of each key.
     pub count: CountedNoun,
     /// The number of keys that are picked.
     pub k: u64,

@@ -19,7 +19,7 @@
 //! are one vector, whose costs add up. A person with `m` records moves each `c_A` by at most `m` times as much, where all of them are in
 //! one cell.
 //!
-//! What comes after needs no proof of privacy: `y_A` is projected to the space of residuals again, which takes the part of the noise
+//! The rest needs no proof of privacy: `y_A` is projected to the space of residuals again, which takes the part of the noise
 //! away that is outside of it, and divided by all `n_i`; a table is the sum over all `A` of its attributes, each spread evenly over
 //! the attributes that `A` does not have.
 

@@ -20,8 +20,8 @@
 //!
 //! # What it says
 //!
-//! With the stated probability, of all picks of a window together, the number of each is within so many people, or records, of
-//! the largest number that was left. A key of a smaller number may be picked before one of a larger, and the ranks of equal numbers
+//! With the stated probability, of all picks of a window together, the number of each is within a stated number of people, or records, of
+//! the largest that was left. A key of a smaller number may be picked before one of a larger, and the ranks of equal numbers
 //! are drawn.
 
 mod prepared;

@@ -97,7 +97,7 @@ impl<K: Key> PreparedTop<K> {
             many => choice.exceeded(many as u64, 0, missed),
         };
         let within = within.filter(|within| *within < LARGEST).ok_or_else(|| {
-            let remedy = "more budget, fewer keys, or a smaller confidence: no number below 2^40 could be told from another";
+            let remedy = "more budget, fewer keys, or a smaller confidence: no two numbers below 2^40 could be distinguished";
             Invalid::new("epsilon", InvalidKind::TooSmall, remedy)
         })?;
         let also = Canonical::new("discreet top 1").text(rule.name()).bytes(&picks.to_be_bytes()).finish();
