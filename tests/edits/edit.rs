@@ -583,6 +583,30 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.top.keys.file", "the same keys in a file", "\"keys.txt\"")
         .on(&["top"])
         .with(&[("release.top.keys", None)]),
+    edit("release.marginals.count", "another", "\"people\"").with(&[("release.bound.per_key", None)]),
+    edit("release.marginals.tables", "others", "[[\"page\"]]"),
+    edit("release.marginals.categories", "others", "{ page = [\"a\", \"c\"] }"),
+    edit("release.marginals.by", "another", "\"other_page\"").with(&[
+        ("release.marginals.tables", Some("[[\"other_page\"], []]")),
+        ("release.marginals.categories", Some("{ other_page = [\"a\", \"b\"] }")),
+    ]),
+    edit("release.marginals.by.of", "the beginning of a path instead", "\"page\"")
+        .on_jobs(|job| job.has("release.marginals.by"))
+        .named("marginals.by")
+        .with(&[("release.marginals.by", None), ("release.marginals.by.depth", Some("1"))]),
+    edit("release.marginals.by.depth", "the beginning of a path instead", "1")
+        .on_jobs(|job| job.has("release.marginals.by"))
+        .named("marginals.by")
+        .with(&[("release.marginals.by", None), ("release.marginals.by.of", Some("\"page\""))]),
+    edit("release.marginals.by.edges", "intervals instead", "[5]")
+        .on_jobs(|job| job.has("release.marginals.by"))
+        .named("marginals.by")
+        .with(&[
+            ("release.marginals.by", None),
+            ("release.marginals.by.of", Some("\"amount\"")),
+            ("release.marginals.tables", Some("[[\"amount\"], []]")),
+            ("release.marginals.categories", None),
+        ]),
     edit("release.quantile.q", "others", "[0.5, 0.75]"),
     edit("release.quantile.each", "another", "\"greatest\"").on(&["ranked"]),
     edit("release.quantile.step", "another", "2"),

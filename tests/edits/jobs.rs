@@ -464,6 +464,19 @@ pub(crate) fn all() -> Vec<Job> {
             ],
         ),
         Job::new(
+            "marginals",
+            &[
+                ("release.marginals.count", "\"records\""),
+                ("release.marginals.by", "\"page\""),
+                ("release.marginals.tables", "[[\"page\"], []]"),
+                ("release.marginals.categories", "{ page = [\"a\", \"b\"] }"),
+                ("release.bound.keys", "1"),
+                ("release.bound.per_key", "2"),
+                gaussian,
+                ("release.cost.rho", "0.05"),
+            ],
+        ),
+        Job::new(
             "ranked",
             &[
                 ("release.quantile.of", "\"amount\""),

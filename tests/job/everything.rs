@@ -78,8 +78,8 @@ impl Item {
 
     /// The text of a key by these parts, as JSON.
     fn key(&self, by: &Value) -> Value {
-        let interval = |edges: &[i64]| {
-            let below = edges.partition_point(|edge| 1000 * edge <= self.price);
+        let interval = |edges: &[i64], value: i64| {
+            let below = edges.partition_point(|edge| 1000 * edge <= value);
             let end = |at: Option<&i64>, none: &str| at.map_or(none.to_owned(), ToString::to_string);
             let bracket = if below == 0 { "(" } else { "[" };
             let low = end(below.checked_sub(1).map(|at| &edges[at]), "-inf");
@@ -91,7 +91,8 @@ impl Item {
             Value::Object(part) if part.contains_key("depth") => {
                 self.path.split('/').nth(1).map_or(Value::Null, |first| json!(format!("/{first}")))
             }
-            Value::Object(_) => json!(interval(&[1, 5])),
+            Value::Object(part) if part["of"] == "hour" => json!(interval(&[9, 12, 15], 1000 * self.hour)),
+            Value::Object(_) => json!(interval(&[1, 5], self.price)),
             by => json!(match by.as_str().unwrap() {
                 "places.region" => &self.region,
                 "customer.country" => &self.country,
@@ -202,7 +203,7 @@ impl Cell<'_> {
         let value = |field: &str, item: &Item| (item.value(field).div_euclid(step) * step) as f64 / 1000.0;
         let both = |exact: f64| [Some(exact); 2];
         match self.word {
-            "count" | "histogram" => both(self.items.len() as f64),
+            "count" | "histogram" | "marginals" => both(self.items.len() as f64),
             "people" => both(self.people().len() as f64),
             "alert" => {
                 let above = self.statistic()["above"].as_u64().unwrap() as usize;
@@ -377,6 +378,18 @@ fn exact(line: &Value, releases: &[Value], items: &[Item]) -> Exact {
             let parts = item.key(by);
             line["key"].as_array().unwrap()[..]
                 == parts.as_array().unwrap()[..parts.as_array().unwrap().len() - 1]
+        }
+        "marginals" => {
+            let parts = item.key(by);
+            let [weekday, hour, region] = [0, 1, 2].map(|part| parts[part].as_str().unwrap());
+            let weekday = if weekday == "Saturday" { "other" } else { weekday };
+            let own = [("weekday", weekday), ("hour", hour), ("places.region", region)];
+            let cell = line["key"].as_array().map_or(&[][..], Vec::as_slice);
+            let is_listed = ["islands", "continent", "overseas"].contains(&region);
+            is_listed
+                && cell
+                    .iter()
+                    .all(|text| own.iter().any(|(name, category)| *text == format!("{name}={category}")))
         }
         _ => by.is_null() || item.key(by) == line["key"],
     };

@@ -24,6 +24,7 @@ mod killed;
 mod kit;
 mod logged;
 mod logrotate;
+mod marginals;
 mod memory;
 mod open_files;
 mod operator;

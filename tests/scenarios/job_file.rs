@@ -345,9 +345,30 @@ fn release(job: &mut JobText, row: &Row) {
             let [count, k] = if is_of_records(form) { ["records", "4"] } else { ["people", "2"] };
             vec![("count", Some(quoted(count))), ("k", Some(k.to_owned()))]
         }
+        ("marginals", form) => {
+            let own = if row.is("by", &["derived", "several"]) { "word" } else { key };
+            let tables = match row.is("by", &["several"]) {
+                true => format!("[[{0}, \"words.place\"], [\"one\"], []]", quoted(own)),
+                false => format!("[[{}], []]", quoted(own)),
+            };
+            let of_field = match row.value("keys") {
+                "file" => "{ file = \"categories.txt\" }".to_owned(),
+                "discover" => "\"discover\"".to_owned(),
+                _ => format!("[{}, \"other\"]", KEYS.map(quoted).join(", ")),
+            };
+            let place =
+                if row.is("by", &["several"]) { ", \"words.place\" = [\"/all\", \"other\"]" } else { "" };
+            let count = if is_of_records(form) { "records" } else { "people" };
+            vec![
+                ("count", Some(quoted(count))),
+                ("tables", Some(tables)),
+                ("categories", Some(format!("{{ {} = {of_field}{place} }}", quoted(own)))),
+            ]
+        }
         other => panic!("{other:?} has no fields here"),
     };
     let rollup = row.is("rollup", &["yes"]).then(|| "true".to_owned());
+    let keys = keys.filter(|_| statistic != "marginals");
     let table = inline(&[own, vec![("by", by), ("keys", keys), ("rollup", rollup)]].concat());
     job.set(&format!("release.{statistic}"), table);
     // If the unit is the record, it counts once; of a person count all records, or one of each key.
@@ -357,7 +378,7 @@ fn release(job: &mut JobText, row: &Row) {
     let keyed = statistic == "histogram" || !row.is("keys", &["no"]);
     // Of a person there is one value.
     let is_of_people = statistic == "quantile" && ["2", "3", "4"].contains(&form)
-        || ["alert", "top"].contains(&statistic) && !is_of_records(form);
+        || ["alert", "top", "marginals"].contains(&statistic) && !is_of_records(form);
     let most = |number: &str| Some(if many { number.to_owned() } else { "1".to_owned() });
     // Noise of totals of squares is drawn up to a deviation, which more records would need more than.
     let per_key = if statistic == "variance" && row.runs() { "30" } else { "300" };

@@ -20,6 +20,7 @@ const STATISTICS: &[&str] = &[
     "altogether",
     "quantile",
     "top",
+    "marginals",
     "alert",
 ];
 
@@ -117,7 +118,7 @@ const SUMMED: &[&str] = &["count", "sum", "mean", "variance", "ratio", "histogra
 const KEYED: &[&str] =
     &["count", "people", "sum", "mean", "means", "variance", "ratio", "max", "min", "altogether", "quantile"];
 const UNWEIGHTED: &[&str] =
-    &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "top", "alert"];
+    &["means", "variance", "ratio", "max", "min", "altogether", "quantile", "top", "marginals", "alert"];
 const NO_PEOPLE: &[&str] = &[
     "count",
     "sum",
@@ -131,6 +132,7 @@ const NO_PEOPLE: &[&str] = &[
     "altogether",
     "quantile",
     "top",
+    "marginals",
     "alert",
 ];
 const WRITTEN: &[&str] = &["csv", "jsonl", "combined"];
@@ -244,6 +246,13 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(&[("statistic", &["top"]), ("noise", &["gaussian", "laplace"])], Check("release[1].noise")),
     Rule(&[("statistic", &["top"]), ("keys", &["no"])], Check("release[1].top.by")),
     Rule(&[("statistic", &["top"]), ("keys", &["discover"])], Check("release[1].top.keys")),
+    // Tables have Gaussian noise, and listed categories of fields.
+    Rule(
+        &[("statistic", &["marginals"]), ("noise", &["laplace", "exponential", "permute-and-flip"])],
+        Check("release[1].noise"),
+    ),
+    Rule(&[("statistic", &["marginals"]), ("keys", &["no"])], Check("release[1].marginals.by")),
+    Rule(&[("statistic", &["marginals"]), ("keys", &["discover"])], Check("release[1].marginals.categories")),
     Rule(&[("budget", &["epsilon"]), ("noise", &["gaussian"])], Check("release[1].noise")),
     // An accounting is of an epsilon with a delta, and a Gaussian one of every order and no stable mean.
     Rule(&[("budget", &["epsilon"]), ("accounting", &["gaussian", "zcdp"])], Check("privacy.accounting")),
@@ -269,7 +278,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(
         &[
             ("rollup", &["yes"]),
-            ("statistic", &["people", "means", "max", "min", "altogether", "quantile", "top", "alert"]),
+            (
+                "statistic",
+                &["people", "means", "max", "min", "altogether", "quantile", "top", "marginals", "alert"],
+            ),
         ],
         Check("rollup"),
     ),
@@ -321,7 +333,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule(
         &[
             ("running", RUNS),
-            ("statistic", &["means", "max", "min", "altogether", "quantile", "top", "alert"]),
+            ("statistic", &["means", "max", "min", "altogether", "quantile", "top", "marginals", "alert"]),
         ],
         Check("release[1].running"),
     ),
@@ -378,7 +390,13 @@ pub(crate) const TRIPLES: &[Combination] = &[
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["alert"]), ("over", &["two"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("keys", &["listed", "file"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("form", &["0", "1"])],
-    &[("mode", &["demo", "replay", "run"]), ("statistic", &["top", "alert"]), ("by", &["several"])],
+    &[
+        ("mode", &["demo", "replay", "run"]),
+        ("statistic", &["top", "marginals", "alert"]),
+        ("by", &["several"]),
+    ],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["marginals"]), ("keys", &["listed", "file"])],
+    &[("mode", &["demo", "replay", "run"]), ("statistic", &["marginals"]), ("form", &["0", "1"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", &["top"]), ("noise", &["permute-and-flip"])],
     &[("mode", &["demo", "replay", "run"]), ("statistic", KEYED), ("by", &["several"])],
     &[

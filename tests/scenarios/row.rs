@@ -121,6 +121,7 @@ impl Scenario {
         directory.write("words.csv", format!("key,place\n{words}"));
         let between = if self.row.is("by", &["several"]) { "\t/all\t[0, inf)\n" } else { "\n" };
         directory.write("keys.txt", KEYS.map(|key| format!("{key}{between}")).concat());
+        directory.write("categories.txt", KEYS.map(|key| format!("{key}\n")).concat() + "other\n");
         directory.write("questions.jsonl", self.questions());
         if self.is_synthetic() {
             return;

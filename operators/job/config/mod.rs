@@ -62,9 +62,10 @@ pub use watch::WatchSpec;
 pub use super::derived::DerivedField;
 pub use super::statistics::{
     AlertSpec, AltogetherSpec, AnswerRange, CountSpec, CountedNoun, GridSpec, GroupingSpec, HistogramSpec,
-    JobFunction, KeyPart, KeysSpec, MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec, MeasureSpec,
-    MeasuredSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec, RankedOf, RatioMeasure,
-    RatioOfRecords, RatioSpec, StatisticSpec, SumSpec, TopSpec, VarianceOfRecords, VarianceSpec, VectorBound,
+    JobFunction, KeyPart, KeysSpec, MarginalsSpec, MaxSpec, MaximumOf, MeanOfRecords, MeanSpec, MeansSpec,
+    MeasureSpec, MeasuredSpec, MinSpec, MonotoneSpec, NoiseKind, PeopleSpec, QuantileSpec, RankedOf,
+    RatioMeasure, RatioOfRecords, RatioSpec, StatisticSpec, SumSpec, TopSpec, VarianceOfRecords,
+    VarianceSpec, VectorBound,
 };
 pub use crate::time::Zone;
 

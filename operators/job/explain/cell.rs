@@ -3,7 +3,7 @@
 use super::alert::AlertSentences;
 use super::top::TopSentences;
 use crate::job::config::{
-    AlertSpec, KeysSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, TopSpec, VectorBound,
+    AlertSpec, KeysSpec, MarginalsSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, TopSpec, VectorBound,
 };
 use crate::mechanisms::BOTH_ENDS;
 use crate::mechanisms::release_line::{
@@ -507,7 +507,9 @@ fn stated(statistic: &StatisticSpec, q: Option<&str>, unit: &str) -> String {
     match statistic {
         StatisticSpec::Count(_) | StatisticSpec::Histogram(_) => "The number of records".to_owned(),
         StatisticSpec::People(_) if unit == "record" => "The number of records".to_owned(),
-        StatisticSpec::Alert(AlertSpec { count, .. }) | StatisticSpec::Top(TopSpec { count, .. }) => {
+        StatisticSpec::Alert(AlertSpec { count, .. })
+        | StatisticSpec::Top(TopSpec { count, .. })
+        | StatisticSpec::Marginals(MarginalsSpec { count, .. }) => {
             format!("The number of {}", count.noun(unit))
         }
         StatisticSpec::People(_) => "The number of people".to_owned(),

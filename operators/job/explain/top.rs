@@ -26,7 +26,7 @@ impl TopSentences<'_, '_> {
             text += &place.unwrap_or_default();
         }
         if let Some(off) = self.cell.off {
-            text += &format!(" Its number is at most {off} below the one that has the place of this pick.");
+            text += &format!(" Its number is {off} below the one that has the place of this pick.");
         }
         text
     }

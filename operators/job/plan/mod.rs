@@ -29,7 +29,7 @@ pub use keys::{ExpectedKey, ExpectedKeys};
 pub(super) use page::{line, short};
 pub use parts::{
     FoundNoise, Moves, NoiseOptimality, OtherReleases, Planned, PlannedAlert, PlannedCost, PlannedKeys,
-    PlannedMemory, PlannedNoise, PlannedRunning, PlannedTop, PlannedWindows,
+    PlannedMarginals, PlannedMemory, PlannedNoise, PlannedRunning, PlannedTop, PlannedWindows,
 };
 
 pub use replay::ReplayMemory;
@@ -253,6 +253,7 @@ fn planned(
         running: parts::planned_running(settled, offer),
         alert: parts::planned_alert(settled, offer),
         top: parts::planned_top(job, settled, offer),
+        marginals: parts::planned_marginals(settled, offer),
         noise,
         cost: PlannedCost::of(&offer.cost, delta),
         partial: offer.together.partial(&offer.cost).map(|partial| PlannedCost::of(&partial, delta)),

@@ -6,7 +6,8 @@ use std::fmt;
 use std::fmt::{Display, Formatter};
 
 use phrases::{
-    alert, instead_of_numbers, keys, memory, moves, moves_any, noise, shares, strategy, top, typical, windows,
+    alert, instead_of_numbers, keys, marginals, memory, moves, moves_any, noise, shares, strategy, top,
+    typical, windows,
 };
 
 use super::expected::{A_RANK, AN_ERROR, described, percent};
@@ -136,6 +137,9 @@ impl Plan {
         };
         if let Some(planned) = &release.top {
             line(f, "top", &top(planned))?;
+        }
+        if let Some(planned) = &release.marginals {
+            line(f, "tables", &marginals(planned))?;
         }
         line(f, units, &error)?;
         let of = match ranked {

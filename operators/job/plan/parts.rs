@@ -51,6 +51,9 @@ pub struct Planned {
     /// The picks of the most frequent keys, if the release is of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top: Option<PlannedTop>,
+    /// The tables of marginals, if the release is of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marginals: Option<PlannedMarginals>,
     /// The contribution bound, in words.
     pub bound: String,
     /// The keys of the release.
@@ -245,6 +248,20 @@ impl PlannedTop {
     pub(super) fn is_for_numbers(&self) -> bool {
         2.0 * self.error_of_numbers_in_all.unwrap_or(self.error_of_numbers) <= self.within as f64
     }
+}
+
+/// Tables of counts that are released together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct PlannedMarginals {
+    /// The tables.
+    pub tables: u64,
+    /// The root of the mean of the squared deviations of all cells.
+    pub error: f64,
+    /// The same where each table is released by itself, with its best part of the price.
+    pub apart: f64,
+    /// The least of any Gaussian noise.
+    pub least: f64,
 }
 
 /// The keys of a release.
@@ -525,6 +542,25 @@ pub(super) fn planned_top(job: &Job, settled: &PreparedStatistic, offer: &Releas
 
 /// The probability that a pick of a window is farther off than is stated, and that a number errs more.
 const MISSED: f64 = 0.01;
+
+/// Returns the plan of marginals.
+pub(super) fn planned_marginals(
+    settled: &PreparedStatistic,
+    offer: &ReleasePlan,
+) -> Option<PlannedMarginals> {
+    let StatisticSpec::Marginals(marginals) = &offer.statistic else { return None };
+    let tables = marginals.marginal_tables().ok()?;
+    let (design, (rho, _)) = (tables.workload().design(), offer.cost.rho_and_delta()?);
+    let rho = rho.to_float_up();
+    let records = settled.sensitivities.first()?.sensitivity.l1() as f64;
+    let times = |error: f64| records * error;
+    Some(PlannedMarginals {
+        tables: settled.noise.len() as u64,
+        error: times(design.error(rho)),
+        apart: times(design.error_apart(rho)),
+        least: times(design.least_error(rho)),
+    })
+}
 
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.
 

@@ -9,8 +9,8 @@ use crate::accounting::Interval;
 use crate::dataflow::{ExactCells, Schedule};
 use crate::job::sources::steps;
 use crate::mechanisms::{
-    Cell, ContributionBound, DecimalPoint, Key as _, Moments, PairSums, RankedValues, Summary, Tops,
-    TotalSpan, VectorRows,
+    Cell, ContributionBound, DecimalPoint, Key as _, MarginalCell, MarginalTables, Moments, PairSums,
+    RankedValues, Summary, Tops, TotalSpan, VectorRows,
 };
 use crate::time::Time;
 
@@ -27,6 +27,8 @@ pub(crate) struct ExactNumbers {
     means: Arc<OnceLock<ExactMeans>>,
     /// People, records and sum of each field of a vector, before contribution bounding.
     pub(super) everything_of_each: Vec<ExactCells<CellKey, Cell>>,
+    /// The tables that sums are over, of marginals.
+    tables: Arc<OnceLock<MarginalTables>>,
     /// The sums over windows, where they are added up: made at their first use, after the run.
     added: Arc<OnceLock<[WindowSums; 2]>>,
     /// The same of two sums over records.
@@ -153,6 +155,23 @@ impl ExactNumbers {
             // The cell of a window has the people of the last ones.
             _ => self.sums.cells(released).map(|cell| cell.shown_in_a_demo()),
         })
+    }
+
+    /// Has the numbers of these tables shown.
+    pub(super) fn of_marginals(&self, tables: &MarginalTables) {
+        // All workers have the same.
+        _ = self.tables.set(tables.clone());
+    }
+
+    /// Returns people, records and sum of a cell of a table, after contribution bounding and before it.
+    pub(super) fn marginals_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
+        let tables = self.tables.get()?;
+        let cell = MarginalCell::from_label(&released.key.label())?;
+        let ExactPair { tally, truth } = &self.sums;
+        let sum = |cells: &ExactCells<CellKey, Cell>| {
+            cells.sum(released.window, |key| tables.holds(&cell, key)).shown_in_a_demo()
+        };
+        Some([sum(tally), sum(truth)])
     }
 
     /// Returns people, records and sum of all keys in a window, after contribution bounding and before it.

@@ -17,7 +17,7 @@ use crate::invalid::Invalid;
 use crate::job::sources::{MISSING, PersonIdentity, SourceRecord};
 use crate::ledger::VersionTerms;
 use crate::mechanisms::{
-    Cell, Cells, DecimalPoint, Edges, Mechanism, PairStatistic, PairSums, Prepared, ReleaseLines,
+    Cell, Cells, DecimalPoint, Edges, Keys, Mechanism, PairStatistic, PairSums, Prepared, ReleaseLines,
     RunningSums, Statistic, Summary, Variance,
 };
 use crate::time::Time;
@@ -216,6 +216,15 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         let everything = self.bounded.clone().ask(self.key(buckets), self.value(), everything);
         let everything = self.read_alike(everything, is_bucketed);
         everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
+    }
+
+    /// Collects the exact sums of any key before contribution bounding, in a demonstration.
+    pub(super) fn show_everything_of_any_key(&self) -> Result<(), RunError> {
+        let Some((secret, numbers)) = &self.demo else { return Ok(()) };
+        // None is discovered: without a list, any key counts.
+        let everything = Everything::new(Keys::discover(0.5));
+        let everything = self.bounded.clone().ask(self.key(None), self.value(), everything);
+        self.read_alike(everything, false).shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
     }
 
     /// Collects the exact sums of each field before contribution bounding, in a demonstration.

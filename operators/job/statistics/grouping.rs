@@ -94,7 +94,8 @@ pub(super) fn describe(grouping: Option<&GroupingSpec>) -> String {
     })
 }
 
-fn stated(keys: &KeysSpec) -> Option<String> {
+/// Returns keys as a job file states them.
+pub(super) fn stated(keys: &KeysSpec) -> Option<String> {
     let key = |key: &Vec<String>| match &key[..] {
         [one] => text(one),
         parts => list(&parts.iter().map(|part| text(part)).collect::<Vec<_>>()),
@@ -124,6 +125,15 @@ pub(super) fn keys(grouping: Option<&GroupingSpec>, delta: BudgetUnits) -> Resul
         KeysSpec::Every => Keys::public(combined(by).iter().map(cell)),
     };
     listed.map_err(|invalid| UnfitJob::at("keys", &invalid))
+}
+
+/// Returns listed keys of one part; those of a file in the order of its lines. A message names the line of a file.
+pub(super) fn texts(keys: &KeysSpec) -> Result<Vec<String>, String> {
+    match keys {
+        KeysSpec::Listed(keys) => Ok(keys.iter().flatten().cloned().collect()),
+        KeysSpec::File(path) => Ok(keys::read(path, 1)?.iter().map(ToString::to_string).collect()),
+        KeysSpec::Every | KeysSpec::Discover => Ok(Vec::new()),
+    }
 }
 
 /// Returns every combination of the intervals of the parts.
@@ -189,15 +199,11 @@ fn read_keys(fields: &TableNode<'_>, beside: &Path) -> Option<Option<GroupingSpe
     }
 }
 
+/// Reads a list of keys of this number of parts, or what is in its place.
 fn key_words(node: &ConfigNode<'_>, parts: usize, beside: &Path) -> Option<KeysSpec> {
     if node.is_table() {
         let fields = node.fields(&["file"], &[])?;
-        let file = fields.node("file")?;
-        let path = file.non_empty_text()?;
-        return match path.contains(['*', '?', '[']) {
-            true => file.refuse("a pattern", "one file, of keys that are public"),
-            false => Some(KeysSpec::File(beside.join(path))),
-        };
+        return key_file(&fields.node("file")?, beside);
     }
     if !node.is_list() {
         return match node.text()? {
@@ -208,6 +214,20 @@ fn key_words(node: &ConfigNode<'_>, parts: usize, beside: &Path) -> Option<KeysS
             }),
         };
     }
+    key_list(node, parts)
+}
+
+/// Reads a file of public keys.
+pub(super) fn key_file(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
+    let path = node.non_empty_text()?;
+    match path.contains(['*', '?', '[']) {
+        true => node.refuse("a pattern", "one file, of keys that are public"),
+        false => Some(KeysSpec::File(beside.join(path))),
+    }
+}
+
+/// Reads a list of keys of this number of parts.
+pub(super) fn key_list(node: &ConfigNode<'_>, parts: usize) -> Option<KeysSpec> {
     let entries = node.list()?;
     if entries.is_empty() {
         return node.refuse("an empty list", "at least one key");

@@ -21,6 +21,7 @@ mod grouping;
 mod histogram;
 mod key_part;
 mod keys;
+mod marginals;
 mod max;
 mod mean;
 mod means;
@@ -55,6 +56,7 @@ pub use histogram::HistogramSpec;
 pub(super) use key_part::BETWEEN_PARTS;
 pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
+pub use marginals::MarginalsSpec;
 pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MinSpec, MonotoneSpec};
 pub use mean::{MeanOfRecords, MeanSpec};
 pub use means::MeansSpec;
@@ -377,6 +379,8 @@ statistics! {
     Alert, "alert", AlertSpec;
     /// The most frequent keys.
     Top, "top", TopSpec;
+    /// Tables of counts over categories.
+    Marginals, "marginals", MarginalsSpec;
 }
 
 impl StatisticSpec {

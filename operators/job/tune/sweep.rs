@@ -355,6 +355,7 @@ fn of_another_error(word: &str) -> &'static str {
     match word {
         "alert" => "an alert is silent or fires, and releases no number",
         "top" => "the most frequent keys are picked, and no number of them is released",
+        "marginals" => "marginals are of several tables, each with an error of its own",
         "quantile" => "a quantile errs by ranks, and not by a part of its value",
         "max" => "a maximum errs by people above it, and not by a part of its value",
         "min" => "a minimum errs by people below it, and not by a part of its value",

@@ -12,7 +12,7 @@ use crate::invalid::Invalid;
 use crate::mechanisms::Gaussian;
 use crate::mechanisms::additive::{Additive, Family, UncheckedNoise};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
-use crate::mechanisms::keys::{Key, Keys, Label};
+use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared, Sealed, parameters};
 use crate::mechanisms::spend::Spend;
 use crate::mechanisms::statistic::Cells;
@@ -71,7 +71,7 @@ impl<K: Key> NoisyMarginals<K> {
         let design = tables.workload().design();
         let parts: Vec<f64> = design.parts().iter().map(|residual| residual.part).collect();
         let residual = |(residual, spend): (&ResidualPart, Spend)| {
-            let sizes = tables.sizes(residual.of);
+            let sizes = tables.categories(residual.of);
             let moved = moved.of_residual(&sizes)?;
             let noise = Additive::within(Family::Gaussian, spend, &moved)?;
             // Each is of a table.
@@ -88,15 +88,14 @@ impl<K: Key> NoisyMarginals<K> {
             false => (2.0 * libm::log(2.0 / (1.0 - confidence))).sqrt(),
         };
         let width = |(table, deviation): (&Attributes, &f64)| {
-            let cells: f64 = tables.sizes(*table).iter().map(|size| *size as f64).product();
+            let cells: f64 = tables.categories(*table).iter().map(|size| *size as f64).product();
             deviation * times * (1.0 + 1e-9) + 0.5 / cells
         };
         let widths = tables.workload().tables().iter().zip(&deviations).map(width).collect();
         let noun = counts.noun();
         let noise = deviations.iter().map(|deviation| Noised::of(noun, Family::Gaussian.name(), *deviation));
         let cells: Arc<[MarginalCell]> = tables.cells().into();
-        let sizes = tables.workload().tables().iter().map(|table| tables.sizes(*table).iter().product());
-        let ends = sizes.scan(0, |end, size: usize| {
+        let ends = tables.sizes().into_iter().scan(0, |end, size| {
             *end += size;
             Some(*end)
         });
@@ -141,10 +140,10 @@ impl<K: Key> NoisyMarginals<K> {
     fn exact(&self, exact: &Cells<K>) -> Vec<Vec<i128>> {
         let tables = &self.counts.tables;
         let sets = tables.workload().tables();
-        let sizes: Vec<Vec<usize>> = sets.iter().map(|table| tables.sizes(*table)).collect();
+        let sizes: Vec<Vec<usize>> = sets.iter().map(|table| tables.categories(*table)).collect();
         let mut counts: Vec<Vec<i128>> = sizes.iter().map(|sizes| vec![0; sizes.iter().product()]).collect();
         for (key, cell) in exact.iter() {
-            let Some(places) = places(tables, key) else { continue };
+            let Some(places) = tables.places_of(key) else { continue };
             let number = self.counts.number(cell);
             for ((table, sizes), counts) in sets.iter().zip(&sizes).zip(&mut counts) {
                 let place = table.iter().zip(sizes).fold(0, |place, (at, size)| place * size + places[at]);
@@ -160,21 +159,11 @@ impl<K: Key> NoisyMarginals<K> {
     }
 }
 
-/// Returns the place of each attribute's category, of a key with a text for each.
-fn places<K: Key>(tables: &MarginalTables, key: &K) -> Option<Vec<usize>> {
-    match key.label() {
-        Label::Texts(texts) => tables.places(&texts),
-        Label::Text(text) => tables.places(&[text]),
-        Label::Number(number) => tables.places(&[number.to_string()]),
-        Label::Whole => None,
-    }
-}
-
 /// Returns the standard deviation of a cell of a table: of each residual in it the noise of a cell, less what the projection takes
 /// away, over the categories of the whole table.
 fn deviation(tables: &MarginalTables, residuals: &[Residual], table: Attributes) -> f64 {
     let size = |sizes: &[usize]| sizes.iter().map(|size| *size as f64).product::<f64>();
-    let all = size(&tables.sizes(table));
+    let all = size(&tables.categories(table));
     let inside = residuals.iter().filter(|residual| table.holds(residual.of));
     let variance: f64 = inside
         .map(|residual| {
@@ -224,7 +213,7 @@ impl<K: Key> Prepared for NoisyMarginals<K> {
         for residual in &self.residuals {
             let own = sets[residual.table];
             let kept = NoisyMarginals::<K>::kept(own, residual.of);
-            let mut measured = sums(&counts[residual.table], &tables.sizes(own), &kept);
+            let mut measured = sums(&counts[residual.table], &tables.categories(own), &kept);
             contrasts(&mut measured, &residual.sizes);
             // From here on nothing is secret.
             let draws = residual.noise.draws(residual.cells(), noise);
@@ -235,7 +224,7 @@ impl<K: Key> Prepared for NoisyMarginals<K> {
                 sets.iter().zip(&mut numbers).filter(|(table, _)| table.holds(residual.of))
             {
                 let kept = NoisyMarginals::<K>::kept(*table, residual.of);
-                let sizes = tables.sizes(*table);
+                let sizes = tables.categories(*table);
                 // All categories of the residual, and those of the attributes that it is spread over.
                 let factor = 1.0 / sizes.iter().map(|size| *size as f64).product::<f64>();
                 spread(numbers, &sizes, (&released, &kept, factor));

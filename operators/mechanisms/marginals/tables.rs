@@ -127,18 +127,43 @@ impl MarginalTables {
         self.workload.tables().iter().map(names).collect()
     }
 
+    /// Returns the number of cells of each table.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.workload.tables().iter().map(|table| self.categories(*table).iter().product()).collect()
+    }
+
     /// Returns the numbers of categories of these attributes.
-    pub(super) fn sizes(&self, of: Attributes) -> Vec<usize> {
+    pub(super) fn categories(&self, of: Attributes) -> Vec<usize> {
         of.iter().map(|at| self.attributes[at].categories.len()).collect()
     }
 
     /// Returns the place of each attribute's category, of texts in the order of the attributes; `None` for a record that counts in
     /// no table.
-    pub(super) fn places(&self, texts: &[impl AsRef<str>]) -> Option<Vec<usize>> {
+    fn places(&self, texts: &[impl AsRef<str>]) -> Option<Vec<usize>> {
         if texts.len() != self.attributes.len() {
             return None;
         }
         self.attributes.iter().zip(texts).map(|(attribute, text)| attribute.place(text.as_ref())).collect()
+    }
+
+    /// Returns true if a cell counts the records of a key.
+    #[cfg(feature = "cli")]
+    pub(crate) fn holds<K: Key>(&self, cell: &MarginalCell, key: &K) -> bool {
+        let Some(places) = self.places_of(key) else { return false };
+        cell.categories().all(|(name, category)| {
+            let own = self.attributes.iter().zip(&places).find(|(attribute, _)| attribute.name == name);
+            own.is_some_and(|(attribute, place)| attribute.categories[*place] == category)
+        })
+    }
+
+    /// Returns the place of each attribute's category, of a key with a text for each.
+    pub(super) fn places_of<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
+        match key.label() {
+            Label::Texts(texts) => self.places(&texts),
+            Label::Text(text) => self.places(&[text]),
+            Label::Number(number) => self.places(&[number.to_string()]),
+            Label::Whole => None,
+        }
     }
 
     /// Returns the cells of all tables, in the order of the tables and of the categories.

@@ -13,7 +13,7 @@ pub(super) const RELEASE: &[JobField] = &[
         )
         .means(
             "One statistic that is published for each window: one of count, people, sum, mean, means, \
-             variance, ratio, histogram, max, min, altogether, quantile, alert and top.",
+             variance, ratio, histogram, max, min, altogether, quantile, alert, top and marginals.",
         ),
     text("release.name")
         .example("name = \"visitors_by_page\"")

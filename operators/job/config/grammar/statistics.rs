@@ -554,4 +554,34 @@ pub(super) const STATISTICS: &[JobField] = &[
         .means("The keys that it picks from in each window: a public list.")
         .costs("More of them cost nothing, and widen the distance a little."),
     file("release.top.keys.file", "top = { k = 1, by = \"page\", keys = { file = \"pages.txt\" } }"),
+    table("release.marginals")
+        .without("another statistic")
+        .example("marginals = { by = \"a\", tables = [[\"a\"], []], categories = { a = [\"x\", \"y\"] } }")
+        .means(
+            "Several tables of counts over categories, of the same records or people: they agree in all of their sums, and together \
+             err as little as any Gaussian noise can.",
+        )
+        .costs("All tables are one release with one price; a table that others hold costs little."),
+    words("release.marginals.count", &["people", "records"])
+        .or("\"records\"")
+        .example("marginals = { count = \"people\", by = { of = \"a\", edges = [5] }, tables = [[\"a\"]] }")
+        .means("What is counted: records, or people once in each combination of all fields of `by`."),
+    field("release.marginals.by", "a text, a table, or a list of them")
+        .example("marginals = { by = \"a\", tables = [[\"a\"]], categories = { a = [\"x\", \"y\"] } }")
+        .means("The fields that tables are made of, up to eight, each in a table at least; a record without one of them counts in no table."),
+    by_of("release.marginals.by.of", "marginals = { by = { of = \"age\", edges = [18, 30] }, tables = [[\"age\"]] }"),
+    by_edges("release.marginals.by.edges", "marginals = { by = { of = \"age\", edges = [18, 30] }, tables = [[\"age\"]] }"),
+    by_depth("release.marginals.by.depth", "marginals = { by = { of = \"p\", depth = 1 }, tables = [[\"p\"]], categories.p = [\"/a\", \"/b\"] }"),
+    field("release.marginals.tables", "a list of lists of fields of `by`")
+        .example("marginals = { by = \"a\", tables = [[\"a\"], []], categories = { a = [\"x\", \"y\"] } }")
+        .means("The tables, each by some of the fields; an empty one is the number of all that count.")
+        .costs("Each combination of fields that no other table holds takes a part of the price."),
+    field("release.marginals.categories", "a table with a list for each field, or { file = .. }")
+        .without("required but for intervals")
+        .example("marginals = { by = \"a\", tables = [[\"a\"]], categories = { a = [\"x\", \"other\"] } }")
+        .means(
+            "The categories of each field that has no edges: a public list. A text that is none is of the category `other`, where that is \
+             listed, and otherwise its record counts in no table.",
+        )
+        .costs("More categories are more cells, with more noise together."),
 ];

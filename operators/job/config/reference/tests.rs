@@ -152,6 +152,14 @@ fn draft_for(path: &str) -> Draft {
                 let draft = draft.with("release", &[noise]);
                 return if counts_records { draft.with("release", &["bound.per_key = 2"]) } else { draft };
             }
+            if word == "marginals" {
+                let bound = if example.contains("\"people\"") {
+                    "bound.keys = 3"
+                } else {
+                    "bound = { keys = 3, per_key = 2 }"
+                };
+                return draft.with("release", &[bound]);
+            }
             let is_keyed = ["by = ", "by="].iter().any(|by| example.contains(by)) || word == "histogram";
             let bound = if is_keyed { draft.with("release", &["bound.keys = 3"]) } else { draft };
             let is_of_people = path == "release.quantile.each";
@@ -219,6 +227,7 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
         let draft = match name {
             "quantile.each" => draft.with("release", &["bound.per_key = 2"]),
             "alert.count" | "top.count" => draft.without("release", "bound"),
+            "marginals.count" => draft.with("release", &["bound = { keys = 3, per_key = 2 }"]),
             _ => draft,
         };
         // A statistic with a default is an inline table.
@@ -226,6 +235,12 @@ fn a_job_that_states_a_default_is_the_job_without_it() {
             let rest = if word == "quantile" { "q = 0.5, range = [0, 50]" } else { "grid = \"log\"" };
             let found = |each: &str| format!("{word} = {{ of = \"price\", {each}{rest} }}");
             (found(""), found(&format!("each = {value}, ")))
+        } else if let Some(field) = name.strip_prefix("marginals.") {
+            let tables = |stated: &str| {
+                let rest = "by = \"a\", tables = [[\"a\"]], categories = { a = [\"x\", \"y\"] }";
+                format!("marginals = {{ {rest}{stated} }}")
+            };
+            (tables(""), tables(&format!(", {field} = {value}")))
         } else if let Some(field) = name.strip_prefix("top.") {
             let top = |stated: &str| {
                 format!("top = {{ k = 1, by = \"page\", keys = [\"home\", \"cart\"]{stated} }}")

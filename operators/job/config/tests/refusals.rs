@@ -166,7 +166,7 @@ fn words_that_mean_nothing() {
             "«median = { of = \"rating\", range = [0, 5] }",
             &[
                 "release[1].median",
-                "count, people, sum, mean, means, variance, ratio, histogram, max, min, altogether, quantile, alert or top",
+                "count, people, sum, mean, means, variance, ratio, histogram, max, min, altogether, quantile, alert, top or marginals",
             ],
         ),
         (

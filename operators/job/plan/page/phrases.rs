@@ -2,8 +2,8 @@
 
 use super::short;
 use crate::job::plan::{
-    FoundNoise, Moves, OtherReleases, PlannedAlert, PlannedKeys, PlannedMemory, PlannedNoise, PlannedRunning,
-    PlannedTop, PlannedWindows,
+    FoundNoise, Moves, OtherReleases, PlannedAlert, PlannedKeys, PlannedMarginals, PlannedMemory,
+    PlannedNoise, PlannedRunning, PlannedTop, PlannedWindows,
 };
 use crate::mechanisms::{Ranks, TypicalRankError};
 
@@ -161,6 +161,19 @@ pub(super) fn top(top: &PlannedTop) -> String {
     format!(
         "{picks} within {within} {count} of the largest number that is left, in 99 of 100 windows; the numbers of all {keys} keys at this \
          price {numbers}"
+    )
+}
+
+/// Describes the error of tables that are released together, beside the least, and beside tables by themselves.
+pub(super) fn marginals(marginals: &PlannedMarginals) -> String {
+    let PlannedMarginals { tables, error, apart, least } = marginals;
+    let tables = if *tables == 1 { "1 table".to_owned() } else { format!("{tables} tables") };
+    format!(
+        "{tables}, whose cells have a deviation of {} in the mean of squares, {:.3} times the least of any Gaussian noise; by themselves, \
+         with the best parts of the price, {}",
+        short(*error),
+        error / least,
+        short(*apart)
     )
 }
 

@@ -78,6 +78,11 @@ fn a_plan_states_what_is_drawn_and_charged() {
             assert_eq!(release.noise.len(), laws.len());
             let point = offer.point();
             for (at, (noise, law)) in release.noise.iter().zip(laws).enumerate() {
+                if release.marginals.is_some() {
+                    let of_law = (law.kind(), law.scale(), settled.intervals[at]);
+                    assert_eq!((noise.kind, noise.scale, noise.interval), of_law);
+                    continue;
+                }
                 assert_eq!(
                     (&*noise.number, noise.kind, noise.scale),
                     (law.number(), law.kind(), law.scale())
