@@ -6,7 +6,7 @@ use super::MarginalCounts;
 use super::residuals::{contrasts, project, spread, sums};
 use super::tables::{MarginalCell, MarginalTables};
 use crate::accounting::shape::{Attributes, ResidualPart};
-use crate::accounting::{BudgetUnits, GaussianCost, ReleaseCost};
+use crate::accounting::{BudgetUnits, GaussianCost, PrivacyUnit, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::Invalid;
 use crate::mechanisms::Gaussian;
@@ -111,7 +111,8 @@ impl<K: Key> NoisyMarginals<K> {
                 confidence,
                 each: EstimatesPerKey::Tables { ends: ends.collect() },
                 of: None,
-                bounded: stated.is_bounded(),
+                // A person may have more combinations, or texts of no category.
+                bounded: counts.limits.unit() == PrivacyUnit::Person,
                 found: None,
             },
             cost: spend.cost_with(moved.neighbours(), BudgetUnits::ZERO, (counts.cut(), true))?,

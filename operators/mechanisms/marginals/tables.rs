@@ -188,13 +188,15 @@ impl MarginalTables {
 
     /// Writes everything that is stated.
     pub(super) fn canonical(&self, form: Canonical) -> Canonical {
-        let form = self.attributes.iter().fold(form, |form, attribute| {
-            let form = form.text("attribute").text(&attribute.name);
+        let count = |form: Canonical, many: usize| form.bytes(&(many as u64).to_be_bytes());
+        let form = self.attributes.iter().fold(count(form, self.attributes.len()), |form, attribute| {
+            let form = count(form.text(&attribute.name), attribute.categories.len());
             attribute.categories.iter().fold(form, |form, category| form.text(category))
         });
-        self.workload.tables().iter().fold(form, |form, table| {
-            table.iter().fold(form.text("table"), |form, at| form.bytes(&(at as u64).to_be_bytes()))
-        })
+        self.workload
+            .tables()
+            .iter()
+            .fold(form, |form, table| table.iter().fold(count(form, table.iter().count()), count))
     }
 }
 
