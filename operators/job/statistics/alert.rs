@@ -7,7 +7,7 @@ use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
 use super::{
-    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec, NoiseKind,
+    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, NoiseKind,
     NumberErrors, PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, grouping,
 };
 use crate::dataflow::bounding::Count;
@@ -46,10 +46,7 @@ impl AlertSpec {
         let fields =
             node.fields(&["above"], &["count", "alarms", "pause", "wrong", "windows", "by", "keys"])?;
         let above = fields.read("above", |node| node.whole(0, Crossing::MOST));
-        let count = match fields.node("count") {
-            Some(node) => CountedNoun::read(&node),
-            None => Some(CountedNoun::People),
-        };
+        let count = CountedNoun::read(&fields, CountedNoun::People);
         let alarms = match fields.node("alarms") {
             Some(node) => node.whole(1, Crossing::MOST_ALARMS.into()),
             None => Some(1),
@@ -140,17 +137,9 @@ impl JobStatistic for AlertSpec {
 
     /// Refuses keys that are not listed, and bounds that change no price.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
-        if self.grouping.as_ref().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
-            let remedy = "a list of keys, or { file = .. }: each is asked for in every window";
-            check.table.descendant(&["keys"]).conflict::<()>("keys to discover for an alert", remedy);
-        }
-        let bound = check.release.descendant(&["bound"]);
-        for (name, what) in [("keys", "in each key that is listed"), ("windows", "in every window")] {
-            if bound.has(name) {
-                let remedy = format!("no {name}: a person counts {what}, and costs the same in any number");
-                bound.descendant(&[name]).conflict::<()>(format!("a bound of {name} for an alert"), remedy);
-            }
-        }
+        check.listed_keys(self.grouping(), "an alert", "each is asked for in every window");
+        check.no_bound("keys", "an alert", "in each key that is listed");
+        check.no_bound("windows", "an alert", "in every window");
         Some(())
     }
 

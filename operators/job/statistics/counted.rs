@@ -2,7 +2,7 @@
 
 use super::{CellKey, ContributionKind};
 use crate::invalid::Invalid;
-use crate::job::config::ConfigNode;
+use crate::job::config::TableNode;
 use crate::mechanisms::{ContributionBound, Keys, Total};
 
 /// The noun of a count.
@@ -15,7 +15,9 @@ pub enum CountedNoun {
 }
 
 impl CountedNoun {
-    pub(super) fn read(node: &ConfigNode<'_>) -> Option<CountedNoun> {
+    /// Reads the field `count`, which is this noun where it is absent.
+    pub(super) fn read(fields: &TableNode<'_>, absent: CountedNoun) -> Option<CountedNoun> {
+        let Some(node) = fields.node("count") else { return Some(absent) };
         node.one_of(&[CountedNoun::People, CountedNoun::Records].map(|noun| (noun.word(), noun)))
     }
 

@@ -46,10 +46,7 @@ impl MarginalsSpec {
         let fields = node.fields(&["by", "tables"], &["count", "categories"])?;
         let by = fields.read("by", |node| attributes(&node));
         let tables = fields.read("tables", |node| tables(&node));
-        let count = match fields.node("count") {
-            Some(node) => CountedNoun::read(&node),
-            None => Some(CountedNoun::Records),
-        };
+        let count = CountedNoun::read(&fields, CountedNoun::Records);
         let by = by?;
         let categories = categories(&fields, &by, beside);
         let tables = tables?;

@@ -297,6 +297,24 @@ impl StatisticCheck<'_> {
             noise.conflict::<()>("permute-and-flip under a budget that is not pure", remedy);
         }
     }
+
+    /// Refuses keys to discover for a statistic that needs all of its keys for this reason.
+    fn listed_keys(&self, grouping: Option<&GroupingSpec>, statistic: &str, reason: &str) {
+        if grouping.is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
+            let what = format!("keys to discover for {statistic}");
+            let remedy = format!("a list of keys, or {{ file = .. }}: {reason}");
+            self.table.descendant(&["keys"]).conflict::<()>(what, remedy);
+        }
+    }
+
+    /// Refuses a bound that changes no price, since a person counts in all that it would bound.
+    fn no_bound(&self, name: &str, statistic: &str, counted: &str) {
+        let bound = self.release.descendant(&["bound"]);
+        if bound.has(name) {
+            let remedy = format!("no {name}: a person counts {counted}, and costs the same in any number");
+            bound.descendant(&[name]).conflict::<()>(format!("a bound of {name} for {statistic}"), remedy);
+        }
+    }
 }
 
 /// Declares the statistics: for each its doc, its variant, its word in a job file, and its type.

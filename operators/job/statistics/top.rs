@@ -7,7 +7,7 @@ use super::exact::{ExactNumbers, ReleasedNumber};
 use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
 use super::{
-    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, KeysSpec, NoiseKind,
+    CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory, NoiseKind,
     PreparedStatistic, StatedField, StatisticCheck, StatisticFlow, StatisticTerms, grouping, key_part,
 };
 use crate::dataflow::bounding::Count;
@@ -35,10 +35,7 @@ impl TopSpec {
     pub(super) fn read(node: &ConfigNode<'_>, beside: &Path) -> Option<TopSpec> {
         let fields = node.fields(&["k", "by"], &["count", "keys"])?;
         let k = fields.read("k", |node| node.whole(1, TopKeys::<CellKey>::MOST));
-        let count = match fields.node("count") {
-            Some(node) => CountedNoun::read(&node),
-            None => Some(CountedNoun::People),
-        };
+        let count = CountedNoun::read(&fields, CountedNoun::People);
         let grouping = grouping::read(&fields, beside);
         Some(TopSpec { count: count?, k: k?, grouping: grouping? })
     }
@@ -72,16 +69,8 @@ impl JobStatistic for TopSpec {
 
     /// Refuses keys that are not listed, a bound of keys, which changes no price, and permute-and-flip where it has none.
     fn check(&self, check: &StatisticCheck<'_>) -> Option<()> {
-        if self.grouping.as_ref().is_some_and(|grouping| grouping.keys == KeysSpec::Discover) {
-            let remedy = "a list of keys, or { file = .. }: it chooses among all of them in every window";
-            check.table.descendant(&["keys"]).conflict::<()>("keys to discover for a top", remedy);
-        }
-        let bound = check.release.descendant(&["bound"]);
-        if bound.has("keys") {
-            let remedy =
-                "no keys: a person counts in each key that is listed, and costs the same in any number";
-            bound.descendant(&["keys"]).conflict::<()>("a bound of keys for a top", remedy);
-        }
+        check.listed_keys(self.grouping(), "a top", "it chooses among all of them in every window");
+        check.no_bound("keys", "a top", "in each key that is listed");
         check.permute_and_flip();
         Some(())
     }
