@@ -2,6 +2,7 @@
 
 use clap::Args;
 use discreet::accounting::shape::{Attributes, Marginals};
+use discreet::mechanisms::Bound;
 use serde_json::json;
 
 use super::Refusal;
@@ -13,15 +14,18 @@ pub(crate) struct MarginalsArgs {
     /// The numbers of categories of the attributes, such as 10,20,5
     #[arg(long, allow_hyphen_values = true)]
     sizes: String,
-    /// The tables, each the places of its attributes from 0 with + between them, such as 0+1,2
+    /// The tables, each the places of its attributes from 0 with + between them, such as 0+1,2; an empty one is the number of all
     #[arg(long, allow_hyphen_values = true)]
     tables: String,
     /// The budget of a window, in zCDP or in Gaussian differential privacy
     #[arg(long, allow_negative_numbers = true, value_parser = number())]
     rho: f64,
-    /// The most records of one person in a window
+    /// The most combinations of one person in a window: the contribution bound `keys`
     #[arg(long, allow_negative_numbers = true, default_value = "1", value_parser = whole())]
-    records: u64,
+    keys: u64,
+    /// The most records of one person in each of them
+    #[arg(long, allow_negative_numbers = true, default_value = "1", value_parser = whole())]
+    per_key: u64,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -30,10 +34,13 @@ pub(crate) struct MarginalsArgs {
 impl MarginalsArgs {
     /// Returns the answer, ready to print.
     pub(crate) fn run(&self) -> Result<String, Refusal> {
-        let MarginalsArgs { ref sizes, ref tables, rho, records, json } = *self;
+        let MarginalsArgs { ref sizes, ref tables, rho, keys, per_key, json } = *self;
         let sizes: Vec<u64> = sizes.split(',').map(|size| read("sizes", size)).collect::<Result<_, _>>()?;
-        let table =
-            |table: &str| table.split('+').map(|at| read("tables", at)).collect::<Result<Vec<_>, _>>();
+        let table = |table: &str| {
+            // The number of all has no attribute.
+            let places = table.split('+').filter(|_| !table.trim().is_empty());
+            places.map(|at| read("tables", at)).collect::<Result<Vec<_>, _>>()
+        };
         let tables: Vec<Vec<u64>> = tables.split(',').map(table).collect::<Result<_, _>>()?;
         let places: Vec<Vec<usize>> = tables
             .iter()
@@ -41,13 +48,11 @@ impl MarginalsArgs {
             .collect();
         let places: Vec<&[usize]> = places.iter().map(Vec::as_slice).collect();
         let workload = Marginals::new(&sizes, &places)?;
-        if !(rho > 0.0 && rho.is_finite()) {
-            return Err(Refusal::new(format!("rho: found {rho}; give a number above 0")));
+        if !(rho >= 1e-12 && rho.is_finite()) {
+            return Err(Refusal::new(format!("rho: found {rho}; give a number from 1e-12 on")));
         }
-        if records == 0 {
-            return Err(Refusal::new("records: found zero; give a whole number from 1 on"));
-        }
-        let (design, times) = (workload.design(), records as f64);
+        let bound = Bound::keys(keys).per_key(per_key).checked()?;
+        let (design, times) = (workload.design_for(bound.keys()), bound.per_key() as f64);
         let errors: Vec<f64> =
             workload.tables().iter().map(|table| times * design.cell_error(*table, rho)).collect();
         let [all, apart, least] =
@@ -60,7 +65,8 @@ impl MarginalsArgs {
             let line = json!({
                 "mechanism": "marginals",
                 "rho": rho,
-                "records": records,
+                "keys": keys,
+                "per_key": per_key,
                 "tables": tables,
                 "error": all,
                 "apart": apart,
@@ -74,7 +80,7 @@ impl MarginalsArgs {
         }
         Ok(text
             + &format!(
-                "all cells   {all:.4} in the mean of squares, {:.6} times the least of any Gaussian noise\n\
+                "all cells   {all:.4} in the mean of squares, at most {:.6} times that of any Gaussian noise\n\
                  apart       {apart:.4}, where each table is released by itself with its best part of the budget\n",
                 all / least
             ))

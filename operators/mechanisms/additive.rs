@@ -114,6 +114,15 @@ impl Additive {
         }
     }
 
+    /// Returns the variance of Gaussian noise as its law states it, exactly; `None` of other noise.
+    pub(super) fn variance(&self) -> Option<Ratio> {
+        match &self.0 {
+            Priced::Gaussian(_, law) => Some(law.variance()),
+            Priced::Rounded(_, law) => Some(law.variance()),
+            Priced::Laplace(..) => None,
+        }
+    }
+
     /// `count` draws, in order.
     pub(super) fn draws(&self, count: usize, noise: &mut NoiseSource) -> Vec<i64> {
         let mut values = vec![0; count];
@@ -200,7 +209,7 @@ fn laplace_holds(epsilon: BudgetUnits, l1: u128, scale: Ratio) -> bool {
     cost <= UBig::from(epsilon.to_bits()) * UBig::from(scale.numerator())
 }
 
-fn unproved(field: &'static str) -> Invalid {
+pub(super) fn unproved(field: &'static str) -> Invalid {
     Invalid::new(
         field,
         InvalidKind::TooSmall,

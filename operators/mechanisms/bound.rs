@@ -329,10 +329,11 @@ impl Sensitivity {
     }
 
     /// The residual of a table with these numbers of categories, times all of them: of one record an entry moves by `n - 1` along each
-    /// attribute, and `n - 1` others by 1. At worst all records of a unit are of one cell.
+    /// attribute, and `n - 1` others by 1. Of one combination of a unit: its records are of one cell.
     pub(super) fn of_residual(self, sizes: &[usize]) -> Result<Sensitivity, Invalid> {
         let times = |a: u128, b: u128| a.checked_mul(b).ok_or_else(overflow);
-        let (mut cells, mut linf, mut l1, mut l2_squared) = (1, self.l1, self.l1, times(self.l1, self.l1)?);
+        let (mut cells, mut linf, mut l1, mut l2_squared) =
+            (1, self.linf, self.linf, times(self.linf, self.linf)?);
         for size in sizes {
             let (size, others) = (*size as u128, *size as u128 - 1);
             cells = times(cells, size)?;

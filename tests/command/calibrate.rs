@@ -222,7 +222,12 @@ fn marginals_are_calibrated_to_a_budget() {
     near(&answer["error"], 2.548);
     near(&answer["apart"], 2.558);
     assert!((answer["error"].as_f64().unwrap() / answer["least"].as_f64().unwrap() - 1.0).abs() < 1e-12);
-    near(&of(&["--sizes", "10,20,5", "--tables", "0+1,2", "--records", "3"])["error"], 3.0 * 2.5477);
+    near(&of(&["--sizes", "10,20,5", "--tables", "0+1,2", "--per-key", "3"])["error"], 3.0 * 2.5477);
+    // A table by itself, of people with four of its cells: the histogram of its keys would err by the root of 4 / .2.
+    let one = of(&["--sizes", "10", "--tables", "0", "--keys", "4"]);
+    near(&one["apart"], 20.0_f64.sqrt());
+    near(&one["error"], 0.9348 * 20.0_f64.sqrt());
+    assert_eq!(of(&["--sizes", "10", "--tables", "0,"])["tables"][1]["table"], "");
     let pairs: Vec<String> =
         (0..10).flat_map(|one| (one + 1..10).map(move |other| format!("{one}+{other}"))).collect();
     let bits = of(&["--sizes", "2,2,2,2,2,2,2,2,2,2", "--tables", &pairs.join(",")]);
@@ -230,14 +235,16 @@ fn marginals_are_calibrated_to_a_budget() {
     near(&bits["apart"], 15.0);
     let arguments = ["calibrate", "marginals", "--rho", "0.1", "--sizes", "3,4", "--tables", "0+1,1"];
     let (code, page, _) = discreet(&arguments);
-    assert!(code == 0 && page.contains("1.000000 times the least of any Gaussian noise"), "{page}");
+    assert!(code == 0 && page.contains("at most 1.000000 times that of any Gaussian noise"), "{page}");
     for (sizes, tables, words) in [
         ("3,x", "0", "sizes: found other than a whole number"),
         ("3,4", "0+7", "tables: found"),
         ("3,4", "0+0", "tables: found"),
         ("1", "0", "sizes: found"),
+        ("1000000", "0,", "rho: found 0; give a number from 1e-12 on"),
     ] {
-        let arguments = ["calibrate", "marginals", "--rho", "1", "--sizes", sizes, "--tables", tables];
+        let rho = if words.starts_with("rho") { "0" } else { "1" };
+        let arguments = ["calibrate", "marginals", "--rho", rho, "--sizes", sizes, "--tables", tables];
         let (code, _, error) = discreet(&arguments);
         assert!(code == 78 && error.contains(words), "{sizes} {tables}: {error}");
     }

@@ -39,7 +39,7 @@ fn tables_agree_and_err_as_is_planned() {
     let plan: Value = serde_json::from_str(&scene.done(&["plan", "job.toml", "--json"]).out).unwrap();
     let planned = |name: &str| plan["releases"][0]["marginals"][name].as_f64().unwrap();
     let (error, apart, least) = (planned("error"), planned("apart"), planned("least"));
-    assert!((error / least - 1.0).abs() < 1e-9 && error < 0.95 * apart, "{error} {apart} {least}");
+    assert!((1.0..1.001).contains(&(error / least)) && error < 0.8 * apart, "{error} {apart} {least}");
     println!("an error of {error:.3} of a cell, and of {apart:.3} side by side: {:.3}", error / apart);
 
     let demo = cells(&scene.done(&["replay", "job.toml", "--demo", "-w", "2"]).out);

@@ -31,7 +31,11 @@
 //! are, are those of the residuals, with the dimensions `prod (n_i - 1)`. So the nuclear norm that bounds the error of all
 //! Gaussian noise from below (Nikolov and Tang 2023) is a sum over them, in closed form:
 //! [`MarginalsDesign::least_error`]. It comes to the same number.
+//!
+//! A unit of several different combinations moves the residuals by less than as many times as much:
+//! [`Marginals::design_for`], with its argument at the head of its [module](super::combinations).
 
+use super::combinations;
 use crate::invalid::{Invalid, InvalidKind};
 
 /// A set of attributes: the number with these bits.
@@ -58,8 +62,13 @@ impl Attributes {
         (0..MOST_ATTRIBUTES).filter(move |attribute| self.has(*attribute))
     }
 
+    /// Returns the attributes of both sets.
+    pub(super) fn both(self, other: Attributes) -> Attributes {
+        Attributes(self.0 & other.0)
+    }
+
     /// Returns all sets of attributes of this one, the empty one first.
-    fn parts(self) -> impl Iterator<Item = Attributes> {
+    pub(super) fn parts(self) -> impl Iterator<Item = Attributes> {
         let mut next = Some(0_u32);
         std::iter::from_fn(move || {
             let part = next?;
@@ -70,7 +79,7 @@ impl Attributes {
     }
 
     /// Returns the product of a number of each attribute.
-    fn product(self, of: impl Fn(usize) -> f64) -> f64 {
+    pub(super) fn product(self, of: impl Fn(usize) -> f64) -> f64 {
         self.iter().map(of).product()
     }
 }
@@ -151,26 +160,38 @@ impl Marginals {
         table.product(|attribute| self.sizes[attribute] as f64)
     }
 
+    /// Returns the number of categories of an attribute.
+    pub(super) fn size(&self, attribute: usize) -> f64 {
+        self.sizes[attribute] as f64
+    }
+
+    /// Returns the set of all attributes.
+    pub(super) fn all(&self) -> Attributes {
+        Attributes((1_u32 << self.sizes.len()) - 1)
+    }
+
     /// Returns the sets of attributes that have a residual: all that are in a table, those of fewer first.
-    fn residuals(&self) -> Vec<Attributes> {
+    pub(super) fn residuals(&self) -> Vec<Attributes> {
         let mut sets: Vec<Attributes> = self.tables.iter().flat_map(|table| table.parts()).collect();
         sets.sort_unstable_by_key(|set| (set.iter().count(), *set));
         sets.dedup();
         sets
     }
 
-    /// Returns the parts of the price for which the sum of the variances of all cells is least.
+    /// Returns the parts of the price for which the sum of the variances of all cells is least, where a unit counts once in one
+    /// combination.
     pub fn design(&self) -> MarginalsDesign {
-        let sets = self.residuals();
-        let roots: Vec<f64> = sets.iter().map(|set| self.root_of_cost(*set)).collect();
-        let sum: f64 = roots.iter().sum();
-        let part = |(of, root): (&Attributes, &f64)| ResidualPart { of: *of, part: root / sum };
-        let parts = sets.iter().zip(&roots).map(part).collect();
-        MarginalsDesign { workload: self.clone(), parts, sum }
+        self.design_for(1)
+    }
+
+    /// Returns the parts of the price where a unit counts once in each of this number of combinations: the best of some, beside a
+    /// bound of the least.
+    pub fn design_for(&self, combinations: u64) -> MarginalsDesign {
+        MarginalsDesign::of(self, combinations)
     }
 
     /// Returns the root of `v_A p_A`.
-    fn root_of_cost(&self, set: Attributes) -> f64 {
+    pub(super) fn root_of_cost(&self, set: Attributes) -> f64 {
         let squared = |table: Attributes| {
             let outside = Attributes(table.0 & !set.0);
             outside.product(|attribute| (self.sizes[attribute] as f64).powi(-2))
@@ -185,19 +206,26 @@ impl Marginals {
         set.product(|attribute| 1.0 - 1.0 / self.sizes[attribute] as f64)
     }
 
+    /// Returns the eigenvalue of the wanted tables on the residuals of a set, times the number of all combinations.
+    fn eigenvalue(&self, set: Attributes) -> f64 {
+        let tables = self.tables.iter().zip(&self.weights).filter(|(table, _)| table.holds(set));
+        let outside = |table: &Attributes| Attributes(self.all().0 & !table.0).product(|at| self.size(at));
+        tables.map(|(table, weight)| weight * outside(table)).sum()
+    }
+
     /// Returns the weights of all cells together.
     fn weight(&self) -> f64 {
         self.tables.iter().zip(&self.weights).map(|(table, weight)| weight * self.cells(*table)).sum()
     }
 }
 
-/// A residual with its part of the price.
+/// A residual with its part of the price of one combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResidualPart {
     /// The attributes of the residual; none for the number of all records.
     pub of: Attributes,
-    /// The part of the price; all parts together are 1.
+    /// The part; all parts together are 1.
     pub part: f64,
 }
 
@@ -206,8 +234,14 @@ pub struct ResidualPart {
 pub struct MarginalsDesign {
     workload: Marginals,
     parts: Vec<ResidualPart>,
-    /// The sum of the roots of `v_A p_A`.
-    sum: f64,
+    /// The number of combinations of a unit.
+    combinations: u64,
+    /// The squared length by which a unit moves all residuals, in noise of these parts, over that of one combination.
+    times: f64,
+    /// The sum of the variances of all cells where one combination costs a rho of one half.
+    of_one: f64,
+    /// The least that this sum can be, for all combinations of a unit.
+    least: f64,
 }
 
 impl MarginalsDesign {
@@ -216,25 +250,38 @@ impl MarginalsDesign {
         &self.parts
     }
 
+    fn of(workload: &Marginals, combinations: u64) -> MarginalsDesign {
+        let sets = workload.residuals();
+        let (parts, times) = combinations::parts(workload, &sets, combinations);
+        let costs = sets.iter().map(|set| workload.root_of_cost(*set).powi(2));
+        let of_one = costs.zip(&parts).map(|(cost, part)| cost / part).sum();
+        let least = combinations::grids(workload, combinations).map(|lengths| {
+            let root = |set: Attributes| {
+                let categories = set.product(|attribute| workload.size(attribute) - 1.0);
+                categories * (workload.eigenvalue(set) * lengths.of(workload, set)).sqrt()
+            };
+            let norm: f64 = workload.residuals().into_iter().map(root).sum();
+            norm * norm / workload.all().product(|attribute| workload.size(attribute))
+        });
+        let least = least.fold(0.0, f64::max);
+        let part = |(of, part)| ResidualPart { of, part };
+        let parts = sets.into_iter().zip(parts).map(part).collect();
+        MarginalsDesign { workload: workload.clone(), parts, combinations, times, of_one, least }
+    }
+
+    /// The squared length by which a unit moves all residuals, in noise of these parts, over that of one combination.
+    pub fn times(&self) -> f64 {
+        self.times
+    }
+
     /// Returns the root of the mean variance of a cell, by the weights, at a rho.
     pub fn error(&self, rho: f64) -> f64 {
-        self.sum / (2.0 * rho * self.workload.weight()).sqrt()
+        (self.times * self.of_one / (2.0 * rho * self.workload.weight())).sqrt()
     }
 
     /// Returns the least that the error of any Gaussian noise centred at the counts can be at this rho.
     pub fn least_error(&self, rho: f64) -> f64 {
-        let Marginals { sizes, tables, weights } = &self.workload;
-        let all = Attributes((1_u32 << sizes.len()) - 1);
-        let size = |attribute: usize| sizes[attribute] as f64;
-        let eigenvalue = |set: Attributes| -> f64 {
-            let tables = tables.iter().zip(weights).filter(|(table, _)| table.holds(set));
-            tables.map(|(table, weight)| weight * Attributes(all.0 & !table.0).product(size)).sum()
-        };
-        let norm: f64 = all
-            .parts()
-            .map(|set| set.product(|attribute| size(attribute) - 1.0) * eigenvalue(set).sqrt())
-            .sum();
-        norm / (all.product(size) * 2.0 * rho * self.workload.weight()).sqrt()
+        (self.least / (2.0 * rho * self.workload.weight())).sqrt()
     }
 
     /// Returns the standard deviation of a cell of a table at a rho, as real noise of the stated parts has it.
@@ -243,11 +290,11 @@ impl MarginalsDesign {
         let inside = self.parts.iter().filter(|residual| table.holds(residual.of));
         let variance: f64 = inside
             .map(|ResidualPart { of, part }| {
-                // The variance of the residual is `p_A / (2 rho part)`.
+                // The variance of the residual is `times p_A / (2 rho part)`.
                 let projected = workload.projected(*of);
                 let outside = Attributes(table.0 & !of.0);
-                let spread = outside.product(|attribute| (workload.sizes[attribute] as f64).powi(-2));
-                projected * projected * spread / (2.0 * rho * part)
+                let spread = outside.product(|attribute| workload.size(attribute).powi(-2));
+                self.times * projected * projected * spread / (2.0 * rho * part)
             })
             .sum();
         variance.sqrt()
@@ -256,8 +303,11 @@ impl MarginalsDesign {
     /// Returns the error where each table is released by itself, with the parts of the price that are best for that.
     pub fn error_apart(&self, rho: f64) -> f64 {
         let Marginals { tables, weights, .. } = &self.workload;
-        let roots =
-            tables.iter().zip(weights).map(|(table, weight)| (weight * self.workload.cells(*table)).sqrt());
+        let root = |(table, weight): (&Attributes, &f64)| {
+            let moved = combinations::in_table(&self.workload, *table, self.combinations);
+            (weight * self.workload.cells(*table) * moved).sqrt()
+        };
+        let roots = tables.iter().zip(weights).map(root);
         roots.sum::<f64>() / (2.0 * rho * self.workload.weight()).sqrt()
     }
 }

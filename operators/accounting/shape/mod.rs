@@ -40,6 +40,7 @@
 //! noise. Where there is no closed form, a direction whose deviation would be below 3 in 10^7 of the largest
 //! gets up to that much: coordinates in very different units are better brought to similar ones first.
 
+mod combinations;
 mod domain;
 mod error;
 mod marginals;

@@ -358,13 +358,38 @@ where
         U,
         T,
         KeyedAggregation<MarginalCounts<Vec<String>>, Count>,
-        G,
+        impl Fn(&D) -> Vec<String> + 'static,
         impl Fn(&D) + 'static,
     > {
-        let tables = tables.try_into().map_err(Into::into);
-        let question = tables
-            .and_then(|tables| MarginalCounts::records(self.limits, tables))
-            .map(|statistic| KeyedAggregation { statistic, measure: Count });
+        self.tables(key, tables.try_into().map_err(Into::into), MarginalCounts::records)
+    }
+
+    /// Asks for tables. Texts become categories before people are bounded, so that those of no category take no places.
+    fn tables<G: Fn(&D) -> Vec<String> + 'static>(
+        self,
+        key: G,
+        tables: Result<MarginalTables, Invalid>,
+        counts: fn(ContributionBound, MarginalTables) -> Result<MarginalCounts<Vec<String>>, Invalid>,
+    ) -> Tallied<
+        'scope,
+        D,
+        U,
+        T,
+        KeyedAggregation<MarginalCounts<Vec<String>>, Count>,
+        impl Fn(&D) -> Vec<String> + 'static,
+        impl Fn(&D) + 'static,
+    > {
+        let question = tables.clone().and_then(|tables| counts(self.limits, tables));
+        // Without tables the run is refused, and nothing is counted.
+        let tables = tables.ok();
+        let key = move |record: &D| {
+            let categories = tables.as_ref().and_then(|tables| {
+                let categories = tables.combination(&key(record))?;
+                Some(categories.into_iter().map(str::to_owned).collect())
+            });
+            categories.unwrap_or_default()
+        };
+        let question = question.map(|statistic| KeyedAggregation { statistic, measure: Count });
         self.ask(key, |_: &D| (), question)
     }
 }
@@ -401,14 +426,10 @@ where
         People<P, F, N>,
         T,
         KeyedAggregation<MarginalCounts<Vec<String>>, Count>,
-        G,
+        impl Fn(&D) -> Vec<String> + 'static,
         impl Fn(&D) + 'static,
     > {
-        let tables = tables.try_into().map_err(Into::into);
-        let question = tables
-            .and_then(|tables| MarginalCounts::people(self.limits, tables))
-            .map(|statistic| KeyedAggregation { statistic, measure: Count });
-        self.ask(key, |_: &D| (), question)
+        self.tables(key, tables.try_into().map_err(Into::into), MarginalCounts::people)
     }
 
     /// Counts the people. One person more or less moves it by 1.

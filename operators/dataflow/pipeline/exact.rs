@@ -57,6 +57,13 @@ impl<K: Ord, C: Summary + Clone> ExactCells<K, C> {
         cells.map(|(_, cell)| cell.clone()).collect()
     }
 
+    /// Passes on each key that somebody has in a window, with its cell.
+    pub(crate) fn each(&self, window: Interval, mut to: impl FnMut(&K, &C)) {
+        let cells = self.lock();
+        let cells = cells.get(&(window.start(), window.end())).into_iter().flatten();
+        cells.for_each(|(key, cell)| to(key, cell));
+    }
+
     /// Returns the sum of the cells of all keys in a window of which this is true.
     pub(crate) fn sum(&self, window: Interval, of: impl Fn(&K) -> bool) -> C {
         let cells = self.lock();

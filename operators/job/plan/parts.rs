@@ -15,7 +15,7 @@ use crate::dataflow::{Schedule, Weekday};
 use crate::job::config::{CalendarUnit, Every, Job, Protected, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
 pub use crate::job::statistics::NoiseOptimality;
-use crate::job::statistics::{CellKey, KeyMemory, PreparedStatistic, StatisticSpec};
+use crate::job::statistics::{CellKey, KeyMemory, MarginalErrors, PreparedStatistic, StatisticSpec};
 use crate::mechanisms::{Ranks, TotalSpan, TypicalRankError};
 use crate::time::Time;
 
@@ -260,7 +260,7 @@ pub struct PlannedMarginals {
     pub error: f64,
     /// The same where each table is released by itself, with its best part of the price.
     pub apart: f64,
-    /// The least of any Gaussian noise.
+    /// The least of any Gaussian noise, or less.
     pub least: f64,
 }
 
@@ -549,17 +549,8 @@ pub(super) fn planned_marginals(
     offer: &ReleasePlan,
 ) -> Option<PlannedMarginals> {
     let StatisticSpec::Marginals(marginals) = &offer.statistic else { return None };
-    let tables = marginals.marginal_tables().ok()?;
-    let (design, (rho, _)) = (tables.workload().design(), offer.cost.rho_and_delta()?);
-    let rho = rho.to_float_up();
-    let records = settled.sensitivities.first()?.sensitivity.l1() as f64;
-    let times = |error: f64| records * error;
-    Some(PlannedMarginals {
-        tables: settled.noise.len() as u64,
-        error: times(design.error(rho)),
-        apart: times(design.error_apart(rho)),
-        least: times(design.least_error(rho)),
-    })
+    let MarginalErrors { error, apart, least } = marginals.errors(settled, &offer.cost)?;
+    Some(PlannedMarginals { tables: settled.noise.len() as u64, error, apart, least })
 }
 
 // The plan of a running total: figures of the strategy that is drawn, beside those of the alternatives.

@@ -1,8 +1,8 @@
 //! The exact numbers that a demonstration shows beside a noised one: after contribution bounding, and before
 //! it; of windows that are added up, their sums.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{CellKey, RunningTotalSpec};
 use crate::accounting::Interval;
@@ -27,8 +27,8 @@ pub(crate) struct ExactNumbers {
     means: Arc<OnceLock<ExactMeans>>,
     /// People, records and sum of each field of a vector, before contribution bounding.
     pub(super) everything_of_each: Vec<ExactCells<CellKey, Cell>>,
-    /// The tables that sums are over, of marginals.
-    tables: Arc<OnceLock<MarginalTables>>,
+    /// The tables that sums are over, of marginals, with the numbers of the window that was last asked for.
+    tables: Arc<OnceLock<(MarginalTables, Mutex<Option<TablesInWindow>>)>>,
     /// The sums over windows, where they are added up: made at their first use, after the run.
     added: Arc<OnceLock<[WindowSums; 2]>>,
     /// The same of two sums over records.
@@ -36,6 +36,9 @@ pub(crate) struct ExactNumbers {
     /// The same of each field of a vector.
     added_of_each: Arc<OnceLock<Vec<WindowSums>>>,
 }
+
+/// The sums of each cell of tables in a window, after contribution bounding and before it.
+type TablesInWindow = (Interval, [HashMap<MarginalCell, Cell>; 2]);
 
 /// The function from a window and a key to the means of vectors.
 type ExactMeans = Arc<dyn Fn(Interval, &CellKey) -> Option<Vec<f64>> + Send + Sync>;
@@ -117,6 +120,21 @@ fn cell<C: Summary + Clone>(cells: &ExactCells<CellKey, C>, released: &ReleasedN
     }
 }
 
+/// Returns the sums of each cell of tables that somebody is in.
+fn sums_of_tables(
+    tables: &MarginalTables,
+    cells: &ExactCells<CellKey, Cell>,
+    window: Interval,
+) -> HashMap<MarginalCell, Cell> {
+    let mut sums: HashMap<MarginalCell, Cell> = HashMap::new();
+    cells.each(window, |key, cell| {
+        for of_table in tables.cells_of(key) {
+            sums.entry(of_table).or_default().join(cell.clone());
+        }
+    });
+    sums
+}
+
 impl ExactNumbers {
     /// Creates the exact numbers of a release of this number of fields.
     pub(crate) fn of_fields(fields: usize) -> ExactNumbers {
@@ -160,18 +178,22 @@ impl ExactNumbers {
     /// Has the numbers of these tables shown.
     pub(super) fn of_marginals(&self, tables: &MarginalTables) {
         // All workers have the same.
-        _ = self.tables.set(tables.clone());
+        _ = self.tables.set((tables.clone(), Mutex::new(None)));
     }
 
     /// Returns people, records and sum of a cell of a table, after contribution bounding and before it.
     pub(super) fn marginals_of(&self, released: &ReleasedNumber<'_>) -> Option<[[i128; 3]; 2]> {
-        let tables = self.tables.get()?;
+        let (tables, last) = self.tables.get()?;
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_window = last.take().filter(|(window, _)| *window == released.window).unwrap_or_else(|| {
+            let ExactPair { tally, truth } = &self.sums;
+            let sums = [tally, truth].map(|cells| sums_of_tables(tables, cells, released.window));
+            (released.window, sums)
+        });
         let cell = MarginalCell::from_label(&released.key.label())?;
-        let ExactPair { tally, truth } = &self.sums;
-        let sum = |cells: &ExactCells<CellKey, Cell>| {
-            cells.sum(released.window, |key| tables.holds(&cell, key)).shown_in_a_demo()
-        };
-        Some([sum(tally), sum(truth)])
+        let found = of_window.1.each_ref().map(|sums| sums.get(&cell).map_or([0; 3], Cell::shown_in_a_demo));
+        *last = Some(of_window);
+        Some(found)
     }
 
     /// Returns people, records and sum of all keys in a window, after contribution bounding and before it.

@@ -111,7 +111,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
     pub(super) fn release<Q, C, G, V>(
         &self,
         tallied: JobTallied<'scope, P, I, U, Q, G, V>,
-        is_bucketed: bool,
+        has_own_keys: bool,
         exact: fn(&ExactNumbers) -> ExactCollectors<C>,
     ) -> Result<(), RunError>
     where
@@ -122,7 +122,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
         ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
-        self.release_with(self.terms.noise, tallied, is_bucketed, exact)
+        self.release_with(self.terms.noise, tallied, has_own_keys, exact)
     }
 
     /// The same with this noise.
@@ -130,7 +130,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         &self,
         noise: &ConfiguredNoise,
         tallied: JobTallied<'scope, P, I, U, Q, G, V>,
-        is_bucketed: bool,
+        has_own_keys: bool,
         exact: fn(&ExactNumbers) -> ExactCollectors<C>,
     ) -> Result<(), RunError>
     where
@@ -141,7 +141,7 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         V: Fn(&SourceRecord<P, I>) -> <Q::Measure as Measure>::Value + 'static,
         ConfiguredNoise: Mechanism<Q::Statistic, Prepared: Prepared<Answer: ReleaseLines>>,
     {
-        let tallied = self.read_alike(tallied, is_bucketed);
+        let tallied = self.read_alike(tallied, has_own_keys);
         if let Some((secret, numbers)) = &self.demo {
             let (tally, truth) = exact(numbers);
             tallied.shown_in_a_demo(*secret, Some(tallied.limits()), tally)?;
@@ -193,14 +193,14 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
         self.release(asked, false, |exact| (exact.pairs.tally.clone(), None))
     }
 
-    /// Lets an aggregation share what is kept with others by the same keys, unless these are buckets of its values. A
-    /// record without a value does not count where there is a value field.
+    /// Lets an aggregation share what is kept with others by the same keys, unless these are its own, such as buckets of its
+    /// values. A record without a value does not count where there is a value field.
     fn read_alike<Q: Aggregation, G, V>(
         &self,
         tallied: JobTallied<'scope, P, I, U, Q, G, V>,
-        is_bucketed: bool,
+        has_own_keys: bool,
     ) -> JobTallied<'scope, P, I, U, Q, G, V> {
-        let function = (!is_bucketed).then_some(self.key.map_or(0, |at| at as u64 + 1));
+        let function = (!has_own_keys).then_some(self.key.map_or(0, |at| at as u64 + 1));
         let values = self.values.clone();
         let counts = (!values.is_empty()).then(|| -> RecordFilter<SourceRecord<P, I>> {
             Rc::new(move |record: &SourceRecord<P, I>| values.iter().all(|at| record.value(*at) != MISSING))
@@ -212,19 +212,22 @@ impl<'scope, P: PersonIdentity, I: PersonIdentity, U: ProtectedUnit<SourceRecord
     pub(super) fn show_everything(&self, buckets: Option<(&Edges, DecimalPoint)>) -> Result<(), RunError> {
         let Some((secret, numbers)) = &self.demo else { return Ok(()) };
         let everything = Everything::new(self.terms.keys.clone());
-        let is_bucketed = buckets.is_some();
+        let has_own_keys = buckets.is_some();
         let everything = self.bounded.clone().ask(self.key(buckets), self.value(), everything);
-        let everything = self.read_alike(everything, is_bucketed);
+        let everything = self.read_alike(everything, has_own_keys);
         everything.shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
     }
 
-    /// Collects the exact sums of any key before contribution bounding, in a demonstration.
-    pub(super) fn show_everything_of_any_key(&self) -> Result<(), RunError> {
+    /// Collects the exact sums by these keys before contribution bounding, in a demonstration.
+    pub(super) fn show_everything_by(
+        &self,
+        key: impl Fn(&SourceRecord<P, I>) -> CellKey + 'static,
+    ) -> Result<(), RunError> {
         let Some((secret, numbers)) = &self.demo else { return Ok(()) };
         // None is discovered: without a list, any key counts.
         let everything = Everything::new(Keys::discover(0.5));
-        let everything = self.bounded.clone().ask(self.key(None), self.value(), everything);
-        self.read_alike(everything, false).shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
+        let everything = self.bounded.clone().ask(key, self.value(), everything);
+        self.read_alike(everything, true).shown_in_a_demo(*secret, None, numbers.sums.truth.clone())
     }
 
     /// Collects the exact sums of each field before contribution bounding, in a demonstration.

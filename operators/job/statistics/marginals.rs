@@ -95,6 +95,39 @@ impl MarginalsSpec {
     }
 }
 
+/// The errors of tables: roots of means of squared deviations, of all cells.
+pub(in crate::job) struct MarginalErrors {
+    /// The error of the noise that is drawn.
+    pub(in crate::job) error: f64,
+    /// The error where each table is released by itself, with its best part of the price.
+    pub(in crate::job) apart: f64,
+    /// The least of any Gaussian noise, or less.
+    pub(in crate::job) least: f64,
+}
+
+impl MarginalsSpec {
+    /// Returns the errors of prepared noise, beside others at its price.
+    pub(in crate::job) fn errors(
+        &self,
+        prepared: &PreparedStatistic,
+        cost: &PrivacyCost,
+    ) -> Option<MarginalErrors> {
+        let tables = self.marginal_tables().ok()?;
+        let (rho, moved) =
+            (cost.rho_and_delta()?.0.to_float_up(), &prepared.sensitivities.first()?.sensitivity);
+        let sizes: Vec<f64> = tables.sizes().iter().map(|cells| *cells as f64).collect();
+        let squares = prepared.noise.iter().zip(&sizes).map(|(noise, cells)| cells * noise.scale().powi(2));
+        let error = (squares.sum::<f64>() / sizes.iter().sum::<f64>()).sqrt();
+        let design = tables.workload().design_for(u64::try_from(moved.l0()).ok()?);
+        let each = moved.linf() as f64;
+        Some(MarginalErrors {
+            error,
+            apart: each * design.error_apart(rho),
+            least: each * design.least_error(rho),
+        })
+    }
+}
+
 /// Returns the refusal of tables whose files of categories were read before, and are others now.
 fn changed() -> Invalid {
     Invalid::new("tables", InvalidKind::Mixed, "the files of categories as they were")
@@ -188,6 +221,12 @@ fn listed(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
     grouping::key_list(node, 1)
 }
 
+/// Returns the categories of the parts of a key.
+fn combination(tables: Option<&MarginalTables>, key: &CellKey) -> CellKey {
+    let categories = tables.and_then(|tables| tables.combination(key));
+    categories.map_or(CellKey::Absent, |categories| CellKey::of_parts(categories.into_iter()))
+}
+
 /// Returns the key of a cell as a job releases it.
 fn released(cell: &MarginalCell) -> CellKey {
     match cell.label() {
@@ -270,14 +309,8 @@ impl JobStatistic for MarginalsSpec {
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {
-        let tables = self.marginal_tables().ok()?;
-        let (rho, _) = cost.rho_and_delta()?;
-        let sizes: Vec<f64> = tables.sizes().iter().map(|cells| *cells as f64).collect();
-        let squares = prepared.noise.iter().zip(&sizes).map(|(noise, cells)| cells * noise.scale().powi(2));
-        let error = (squares.sum::<f64>() / sizes.iter().sum::<f64>()).sqrt();
-        let records = prepared.sensitivities.first()?.sensitivity.l1() as f64;
-        let least = records * tables.workload().design().least_error(rho.to_float_up());
-        let of = "all Gaussian noise for these tables, the least that is possible";
+        let MarginalErrors { error, least, .. } = self.errors(prepared, cost)?;
+        let of = "all Gaussian noise for these tables, of which none can err less";
         Some(NoiseOptimality { ratio: error / least, of })
     }
 
@@ -304,10 +337,17 @@ impl StatisticFlow for MarginalsSpec {
         if let (Some((_, numbers)), Ok(counts)) = (&flow.demo, &counts) {
             numbers.of_marginals(counts.tables());
         }
+        // Without tables the run is refused.
+        let tables = counts.as_ref().ok().map(|counts| counts.tables().clone());
         let counts = counts.map(|statistic| KeyedAggregation { statistic, measure: Count });
-        let asked = flow.bounded.clone().ask(flow.key(None), |_: &SourceRecord<P, I>| (), counts);
-        flow.release(asked, false, sums)?;
-        flow.show_everything_of_any_key()
+        // Texts become categories before people are bounded, so that those of no category take no places.
+        let key = || {
+            let (key, tables) = (flow.key(None), tables.clone());
+            move |record: &SourceRecord<P, I>| combination(tables.as_ref(), &key(record))
+        };
+        let asked = flow.bounded.clone().ask(key(), |_: &SourceRecord<P, I>| (), counts);
+        flow.release(asked, true, sums)?;
+        flow.show_everything_by(key())
     }
 }
 

@@ -56,6 +56,7 @@ pub use histogram::HistogramSpec;
 pub(super) use key_part::BETWEEN_PARTS;
 pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
+pub(in crate::job) use marginals::MarginalErrors;
 pub use marginals::MarginalsSpec;
 pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MinSpec, MonotoneSpec};
 pub use mean::{MeanOfRecords, MeanSpec};

@@ -16,13 +16,14 @@
 //!
 //! One record moves `c_A` by a vector of which the squared length is exactly the product of `n_i (n_i - 1)` over `A`: along
 //! attribute `i` one entry moves by `n_i - 1`, and `n_i - 1` others by 1. So it costs `prod n_i (n_i - 1) / 2 S_A`, and all of them
-//! are one vector, whose costs add up. A person with `m` records moves each `c_A` by at most `m` times as much, where all of them are in
-//! one cell.
+//! are one vector, whose costs add up. A person with `m` records of one combination moves each `c_A` by `m` times as much; several
+//! different combinations move it by less than as many times, since few of their cells are the same ([`combinations`]).
 //!
 //! The rest needs no proof of privacy: `y_A` is projected to the space of residuals again, which takes the part of the noise
 //! away that is outside of it, and divided by all `n_i`; a table is the sum over all `A` of its attributes, each spread evenly over
 //! the attributes that `A` does not have.
 
+mod combinations;
 mod prepared;
 mod residuals;
 mod tables;

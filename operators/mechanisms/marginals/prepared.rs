@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::MarginalCounts;
+use super::combinations;
 use super::residuals::{contrasts, project, spread, sums};
 use super::tables::{MarginalCell, MarginalTables};
 use crate::accounting::shape::{Attributes, ResidualPart};
@@ -10,8 +11,9 @@ use crate::accounting::{BudgetUnits, GaussianCost, PrivacyUnit, ReleaseCost};
 use crate::canonical::{Canonical, Digest};
 use crate::invalid::Invalid;
 use crate::mechanisms::Gaussian;
-use crate::mechanisms::additive::{Additive, Family, UncheckedNoise};
+use crate::mechanisms::additive::{Additive, Family, UncheckedNoise, unproved};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
+use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared, Sealed, parameters};
 use crate::mechanisms::spend::Spend;
@@ -33,6 +35,8 @@ pub(super) struct Residual {
     pub(super) of: Attributes,
     pub(super) sizes: Vec<usize>,
     pub(super) noise: Additive,
+    /// The squared length by which one combination of a unit moves it.
+    pub(super) length: u128,
     /// The first table that has all of its attributes.
     table: usize,
 }
@@ -60,6 +64,9 @@ pub struct NoisyMarginals<K> {
     parameters: Digest,
 }
 
+/// The number of times that noise is enlarged, by 2^-24 and twice as much each time, where it does not suffice.
+const ROUNDS: u32 = 24;
+
 /// The deviation from which on draws have the law of a normal one to 1e-8, at the middle between two of its steps; the intervals
 /// reach half a step farther. Below, their tail is bounded as that of any law is that has no heavier one than the normal law.
 const FEW: f64 = 1.0;
@@ -68,18 +75,7 @@ impl<K: Key> NoisyMarginals<K> {
     fn new(asked: &UncheckedNoise, counts: &MarginalCounts<K>) -> Result<NoisyMarginals<K>, Invalid> {
         let (spend, confidence) = (asked.spend()?, asked.confidence()?);
         let (tables, moved) = (&counts.tables, counts.moved);
-        let design = tables.workload().design();
-        let parts: Vec<f64> = design.parts().iter().map(|residual| residual.part).collect();
-        let residual = |(residual, spend): (&ResidualPart, Spend)| {
-            let sizes = tables.categories(residual.of);
-            let moved = moved.of_residual(&sizes)?;
-            let noise = Additive::within(Family::Gaussian, spend, &moved)?;
-            // Each is of a table.
-            let table = tables.workload().tables().iter().position(|table| table.holds(residual.of));
-            Ok(Residual { of: residual.of, sizes, noise, table: table.unwrap_or(0) })
-        };
-        let residuals: Vec<Residual> =
-            design.parts().iter().zip(spend.parts(&parts)).map(residual).collect::<Result<_, Invalid>>()?;
+        let residuals = residuals(tables, spend, &moved)?;
         let deviations: Vec<f64> =
             tables.workload().tables().iter().map(|table| deviation(tables, &residuals, *table)).collect();
         let is_normal = residuals.iter().all(|residual| residual.noise.deviation() >= FEW);
@@ -158,6 +154,40 @@ impl<K: Key> NoisyMarginals<K> {
     fn kept(table: Attributes, set: Attributes) -> Vec<bool> {
         table.iter().map(|attribute| set.has(attribute)).collect()
     }
+}
+
+/// Returns the residuals with their noise, by which a person of any combinations costs no more than what is spent.
+fn residuals(tables: &MarginalTables, spend: Spend, moved: &Sensitivity) -> Result<Vec<Residual>, Invalid> {
+    // The number of combinations of a unit.
+    let combinations = u64::try_from(moved.l0()).unwrap_or(u64::MAX);
+    let design = tables.workload().design_for(combinations);
+    let parts: Vec<f64> = design.parts().iter().map(|residual| residual.part).collect();
+    let mut times = design.times();
+    // Floats and rounded parts may fall short, by little: at most twice as much is tried.
+    for round in 0..ROUNDS {
+        let of_one: Vec<f64> = parts.iter().map(|part| part / times).collect();
+        let residual = |(residual, spend): (&ResidualPart, Spend)| {
+            let sizes = tables.categories(residual.of);
+            let one = moved.of_residual(&sizes)?;
+            let noise = Additive::within(Family::Gaussian, spend, &one)?;
+            // Each is of a table.
+            let table = tables.workload().tables().iter().position(|table| table.holds(residual.of));
+            Ok(Residual {
+                of: residual.of,
+                length: one.l2_squared(),
+                sizes,
+                noise,
+                table: table.unwrap_or(0),
+            })
+        };
+        let residuals: Vec<Residual> =
+            design.parts().iter().zip(spend.parts(&of_one)).map(residual).collect::<Result<_, Invalid>>()?;
+        if combinations::cost_within(spend.units(), &residuals, combinations, tables) {
+            return Ok(residuals);
+        }
+        times *= 1.0 + f64::from(1 << round) / f64::from(1 << ROUNDS);
+    }
+    Err(unproved("rho"))
 }
 
 /// Returns the standard deviation of a cell of a table: of each residual in it the noise of a cell, less what the projection takes

@@ -63,6 +63,11 @@ impl Attribute {
         &self.categories
     }
 
+    /// Returns the text of a category in the key of a cell.
+    fn text(&self, category: &str) -> String {
+        format!("{}{}{category}", self.name, Attribute::BETWEEN)
+    }
+
     /// Returns the place of the category of a text.
     fn place(&self, text: &str) -> Option<usize> {
         self.places.get(text).copied().or(self.other)
@@ -146,14 +151,19 @@ impl MarginalTables {
         self.attributes.iter().zip(texts).map(|(attribute, text)| attribute.place(text.as_ref())).collect()
     }
 
-    /// Returns true if a cell counts the records of a key.
+    /// Returns the categories of a key with a text for each attribute, in their order; `None` if it counts in no table.
+    pub(crate) fn combination<K: Key>(&self, key: &K) -> Option<Vec<&str>> {
+        let places = self.places_of(key)?;
+        Some(self.attributes.iter().zip(places).map(|(own, place)| own.categories[place].as_str()).collect())
+    }
+
+    /// Returns the cells of all tables that count the records of a key.
     #[cfg(feature = "cli")]
-    pub(crate) fn holds<K: Key>(&self, cell: &MarginalCell, key: &K) -> bool {
-        let Some(places) = self.places_of(key) else { return false };
-        cell.categories().all(|(name, category)| {
-            let own = self.attributes.iter().zip(&places).find(|(attribute, _)| attribute.name == name);
-            own.is_some_and(|(attribute, place)| attribute.categories[*place] == category)
-        })
+    pub(crate) fn cells_of<K: Key>(&self, key: &K) -> Vec<MarginalCell> {
+        let Some(categories) = self.combination(key) else { return Vec::new() };
+        let text = |at: usize| self.attributes[at].text(categories[at]);
+        let cell = |table: &Attributes| MarginalCell(table.iter().map(text).collect());
+        self.workload.tables().iter().map(cell).collect()
     }
 
     /// Returns the place of each attribute's category, of a key with a text for each.
@@ -174,9 +184,7 @@ impl MarginalTables {
             let mut texts: Vec<Vec<String>> = vec![Vec::new()];
             for attribute in attributes {
                 let longer = |text: &Vec<String>| {
-                    let of =
-                        |category: &String| format!("{}{}{category}", attribute.name, Attribute::BETWEEN);
-                    let longer = |category| [&text[..], &[of(category)]].concat();
+                    let longer = |category: &String| [&text[..], &[attribute.text(category)]].concat();
                     attribute.categories.iter().map(longer).collect::<Vec<_>>()
                 };
                 texts = texts.iter().flat_map(longer).collect();
@@ -260,7 +268,7 @@ impl Key for MarginalCell {
     }
 }
 
-/// A key of several texts, such as those of the attributes of a record.
+/// A key of several texts, such as those of the attributes of a record. A record of no texts counts nowhere.
 impl Key for Vec<String> {
     fn to_bytes(&self) -> Vec<u8> {
         texts_to_bytes(self)
@@ -268,6 +276,10 @@ impl Key for Vec<String> {
 
     fn from_bytes(bytes: &[u8]) -> Option<Vec<String>> {
         texts_from_bytes(bytes)
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
     }
 
     fn label(&self) -> Label<'_> {

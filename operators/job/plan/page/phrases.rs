@@ -169,7 +169,7 @@ pub(super) fn marginals(marginals: &PlannedMarginals) -> String {
     let PlannedMarginals { tables, error, apart, least } = marginals;
     let tables = if *tables == 1 { "1 table".to_owned() } else { format!("{tables} tables") };
     format!(
-        "{tables}, whose cells have a deviation of {} in the mean of squares, {:.3} times the least of any Gaussian noise; by themselves, \
+        "{tables}, whose cells have a deviation of {} in the mean of squares, at most {:.3} times that of any Gaussian noise; by themselves, \
          with the best parts of the price, {}",
         short(*error),
         error / least,

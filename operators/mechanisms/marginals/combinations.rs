@@ -1,0 +1,143 @@
+//! The check that noise suffices for people of several combinations, in whole numbers.
+//!
+//! With `u_A` for the cost of one combination in the residual of `A`, `k` different ones cost at most
+//! `k sum u_A + k (k - 1) max sum u_A prod -1 / (n_i - 1)`, the largest over all sets of attributes in which two of them may differ ([`shape`](crate::accounting::shape::Marginals::design_for) has the argument). Noise is drawn with variances that are
+//! rounded, so that the cost is added up again for what is drawn: every term is rounded up.
+
+use dashu_int::UBig;
+use dashu_int::ops::DivRem as _;
+
+use super::prepared::Residual;
+use super::tables::MarginalTables;
+use crate::accounting::BudgetUnits;
+
+/// Returns true if this number of combinations of one unit cost no more than a budget, whichever they are.
+pub(super) fn cost_within(
+    budget: BudgetUnits,
+    residuals: &[Residual],
+    combinations: u64,
+    tables: &MarginalTables,
+) -> bool {
+    let costs: Option<Vec<[i128; 2]>> = residuals.iter().map(cost).collect();
+    let Some(costs) = costs else { return false };
+    let all = costs.iter().try_fold(0_i128, |sum, [_, high]| sum.checked_add(*high));
+    let sizes: Vec<u64> =
+        tables.attributes().iter().map(|attribute| attribute.categories().len() as u64).collect();
+    let combined = sizes.iter().fold(1_u64, |all, size| all.saturating_mul(*size));
+    let combinations = i128::from(combinations.min(combined));
+    let pair = if combinations == 1 { Some(0) } else { most_of_pairs(residuals, &costs, &sizes) };
+    let Some((all, pair)) = all.zip(pair) else { return false };
+    // The vertex of a parabola that opens downwards: what fewer combinations cost may be more.
+    let vertex = if pair < 0 { ((all - pair) / (-2 * pair)).clamp(1, combinations) } else { combinations };
+    let cost = |number: i128| {
+        let pairs = pair.checked_mul(number - 1)?;
+        all.checked_add(pairs)?.checked_mul(number)
+    };
+    [vertex, (vertex + 1).min(combinations)].into_iter().all(|number| {
+        cost(number).and_then(|cost| u128::try_from(cost).ok()).is_some_and(|cost| cost <= budget.to_bits())
+    })
+}
+
+/// Returns the cost of one combination in a residual in units of 2^-64, rounded down and up.
+fn cost(residual: &Residual) -> Option<[i128; 2]> {
+    let variance = residual.noise.variance()?;
+    let cost = (UBig::from(residual.length) * UBig::from(variance.denominator())) << 63;
+    let (low, rest) = cost.div_rem(UBig::from(variance.numerator()));
+    let low = i128::try_from(low).ok()?;
+    Some([low, low.checked_add(i128::from(!rest.is_zero()))?])
+}
+
+/// Returns the most that half of the cost of two combinations is above that of one, in units of 2^-64, rounded up.
+fn most_of_pairs(residuals: &[Residual], costs: &[[i128; 2]], sizes: &[u64]) -> Option<i128> {
+    let of = |differ: usize| {
+        let terms = residuals.iter().zip(costs).map(|(residual, [low, high])| {
+            let both = residual.of.iter().filter(|attribute| differ >> attribute & 1 == 1);
+            let (is_below, product) = both.fold((false, 1_i128), |(is_below, product), attribute| {
+                (!is_below, product.saturating_mul(i128::from(sizes[attribute]) - 1))
+            });
+            if is_below { -(low / product) } else { (high + product - 1) / product }
+        });
+        terms.sum::<i128>()
+    };
+    (1..1_usize << sizes.len()).map(of).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::PrivacyCost;
+    use crate::mechanisms::marginals::residuals::contrasts;
+    use crate::mechanisms::marginals::tests::{counts, odometer};
+    use crate::mechanisms::{Bound, Gaussian, Mechanism as _};
+
+    /// All choices of this number of places below `places`.
+    fn choices(places: usize, count: usize) -> Vec<Vec<usize>> {
+        let mut choices = vec![Vec::new()];
+        for _ in 0..count {
+            let longer = |choice: &Vec<usize>| {
+                let from = choice.last().map_or(0, |last| last + 1);
+                (from..places).map(|place| [&choice[..], &[place]].concat()).collect::<Vec<_>>()
+            };
+            choices = choices.iter().flat_map(longer).collect();
+        }
+        choices
+    }
+
+    // Refutes a check that leaves a residual out, takes several combinations for one, or does not see that fewer may cost more: budgets
+    // that are a little too small for the noise are refused.
+    #[test]
+    fn a_price_is_of_all_residuals() {
+        let tables = [&["a", "b"][..], &["b"]];
+        for (sizes, tables, keys) in [
+            (&[("a", 3), ("b", 4)][..], &tables[..], 1),
+            (&[("a", 3), ("b", 4)], &tables, 3),
+            (&[("a", 6)], &[&["a"]], 6),
+        ] {
+            let counts = counts(Bound::keys(keys), sizes, tables);
+            let prepared = Gaussian::rho(0.1).prepare(&counts).unwrap();
+            let within = |rho: f64| {
+                let budget = BudgetUnits::at_most_float("rho", rho).unwrap();
+                cost_within(budget, &prepared.residuals, keys, counts.tables())
+            };
+            assert!(within(0.1) && !within(0.1 * (1.0 - 1e-5)), "{sizes:?} {keys}");
+        }
+    }
+
+    // Refutes a price that some person exceeds: all choices of up to so many combinations are added up; and noise for all of them in
+    // one cell, which is more than anybody needs. With more combinations than an attribute has categories the bound is not reached.
+    #[test]
+    fn no_combinations_cost_more_than_the_price() {
+        let costs = [Gaussian::rho(0.1), Gaussian::cost(&PrivacyCost::gaussian(0.447_213_595_5).unwrap())];
+        for (sizes, tables, keys, reached) in [
+            (&[("a", 6)][..], &[&["a"][..]][..], 4, 0.0999),
+            (&[("a", 6)], &[&["a"], &[]], 3, 0.0999),
+            (&[("a", 3), ("b", 4)], &[&["a", "b"], &["b"]], 3, 0.0999),
+            (&[("a", 3), ("b", 4)], &[&["a"], &["b"]], 4, 0.08),
+            (&[("a", 2), ("b", 2), ("c", 3)], &[&["a", "b"], &["b", "c"], &["a", "c"]], 4, 0.07),
+            (&[("a", 2), ("b", 2)], &[&["a"], &["b"]], 9, 0.05),
+        ] {
+            let counts = counts(Bound::keys(keys).per_key(2), sizes, tables);
+            let sizes: Vec<usize> = sizes.iter().map(|(_, size)| *size).collect();
+            let combined = odometer(&sizes);
+            for gaussian in &costs {
+                let prepared = gaussian.prepare(&counts).unwrap();
+                let cost = |residual: &Residual, chosen: &[usize]| -> f64 {
+                    let mut numbers = vec![0_i128; residual.sizes.iter().product()];
+                    for places in chosen.iter().map(|choice| &combined[*choice]) {
+                        let own = residual.of.iter().zip(&residual.sizes);
+                        numbers[own.fold(0, |at, (attribute, size)| at * size + places[attribute])] += 2;
+                    }
+                    contrasts(&mut numbers, &residual.sizes);
+                    let squared: i128 = numbers.iter().map(|number| number * number).sum();
+                    squared as f64 / 2.0 / residual.noise.scale().powi(2)
+                };
+                let chosen =
+                    (1..=combined.len().min(keys as usize)).flat_map(|count| choices(combined.len(), count));
+                let of =
+                    |chosen: Vec<usize>| prepared.residuals.iter().map(|own| cost(own, &chosen)).sum::<f64>();
+                let most = chosen.map(of).fold(0.0, f64::max);
+                assert!((reached..=0.1 * (1.0 + 1e-9)).contains(&most), "{sizes:?} {tables:?}: {most}");
+            }
+        }
+    }
+}
