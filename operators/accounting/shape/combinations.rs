@@ -8,34 +8,38 @@
 //! different combinations of one unit cost in proportion to
 //!
 //! ```text
-//! k + sum over pairs of c(D),   c(D) = sum over A of u_A prod over A and D of -1 / (n_i - 1)
+//! j u + sum over pairs of c(D),   u = sum of u_A,   c(D) = sum over A of u_A prod over A and D of -1 / (n_i - 1)
 //! ```
 //!
-//! which is no more than `k + k (k - 1) max c(D)` over all `D` that are not empty, for the sum has `k (k - 1)` terms. Where that
-//! is falling in `k`, fewer combinations may cost more: what counts is the most for any number of them up to the bound. A part of
-//! the records of a combination costs no more than all of them or none, since the cost is convex in the number of each.
+//! Each of `j` combinations makes `j - 1` pairs, of which `prod (n_i - 1)` over `D` at most differ in exactly `D`. So it costs, with
+//! its pairs, no more than `u` and the `j - 1` largest `c(D)`, each as often as there are others; and all of them cost `j` times as
+//! much. Between two sets `D` of that order the bound is a parabola in `j`, whose most is at an end or, where it opens downwards, at its
+//! vertex: for a unit may have any number of combinations up to its bound, and fewer may cost more. A part of the records of a
+//! combination costs no more than all of them or none, since the cost is convex in the number of each.
 //!
-//! *The best parts.* For any mixture of sets `D` the parts that are best for it have a closed form, as those of one combination
-//! have, with the squared lengths of the mixture in place of 1. [`parts`] looks for the mixture by what is worst for the last parts,
-//! and takes the best parts that it has seen; whichever they are, `times` is a bound for them.
+//! *The best parts.* For any mixture of pairs the parts that are best for it have a closed form, as those of one combination have, with
+//! the squared lengths of the mixture in place of 1. [`parts`] looks for the mixture by what is worst for the last parts, and
+//! takes the best parts that it has seen; whichever they are, [`Combinations::most`] is a bound for them.
 //!
 //! *The least error.* A unit may have the combinations of a grid: of each attribute `i` some `k_i` categories, in all combinations
-//! of these. Its residuals have closed lengths, and the noise that is best for it is the best for nobody with more: so its error
-//! bounds that of all noise from below.
+//! of these. Its residuals have closed lengths, and the noise that is best for it errs no more than noise for all that a unit may
+//! have: so its error bounds that of all Gaussian noise from below.
 
 use super::marginals::{Attributes, Marginals};
 
 /// The most products that a search for the best parts looks at.
-const WORK: usize = 1 << 22;
+const WORK: usize = 1 << 20;
 /// The most rounds of it.
 const ROUNDS: usize = 60;
 /// The least squared length that a residual is given a part for, over that of all combinations in one cell.
 const LEAST: f64 = 1e-4;
+/// A part of 1, in whole numbers.
+const ONE: f64 = (1_u64 << 48) as f64;
 
 /// Returns the parts of the cost of one combination that residuals have, and the cost of this number of combinations over that of
 /// one.
 pub(super) fn parts(workload: &Marginals, sets: &[Attributes], combinations: u64) -> (Vec<f64>, f64) {
-    let several = Several::new(workload, sets, combinations);
+    let several = Combinations::new(sets, workload.sizes(), combinations);
     let roots: Vec<f64> = sets.iter().map(|set| workload.root_of_cost(*set)).collect();
     let best_for = |lengths: &[f64]| {
         let parts: Vec<f64> = roots.iter().zip(lengths).map(|(root, length)| root / length.sqrt()).collect();
@@ -46,18 +50,19 @@ pub(super) fn parts(workload: &Marginals, sets: &[Attributes], combinations: u64
         times * roots.iter().zip(parts).map(|(root, part)| root * root / part).sum::<f64>()
     };
     let mut parts = best_for(&vec![1.0; sets.len()]);
-    let (mut times, mut worst) = several.worst(&parts);
-    let mut found = (parts.clone(), times);
-    if several.combinations > 1.0 {
-        let most = several.combinations.powi(2);
+    let mut worst = several.worst_of_parts(&parts);
+    let mut found = (parts.clone(), worst.cost as f64 / ONE);
+    if several.number > 1 {
+        let most = (several.number as f64).powi(2);
         let mut mixture = vec![0.0; sets.len()];
         for round in 1..=(WORK / several.work()).clamp(1, ROUNDS) {
-            for (mixed, length) in mixture.iter_mut().zip(several.lengths(worst)) {
+            for (mixed, length) in mixture.iter_mut().zip(several.lengths(&worst)) {
                 *mixed += (length - *mixed) / round as f64;
             }
             let lengths: Vec<f64> = mixture.iter().map(|length| length.max(LEAST * most)).collect();
             parts = best_for(&lengths);
-            (times, worst) = several.worst(&parts);
+            worst = several.worst_of_parts(&parts);
+            let times = worst.cost as f64 / ONE;
             if error(&parts, times) < error(&found.0, found.1) {
                 found = (parts.clone(), times);
             }
@@ -66,52 +71,114 @@ pub(super) fn parts(workload: &Marginals, sets: &[Attributes], combinations: u64
     found
 }
 
-/// The combinations of one unit, by the attributes in which two of them differ.
-struct Several<'w> {
-    workload: &'w Marginals,
+/// The different combinations of one unit.
+pub(crate) struct Combinations<'w> {
     sets: &'w [Attributes],
-    combinations: f64,
+    sizes: &'w [u64],
+    /// The most combinations.
+    number: i128,
 }
 
-impl<'w> Several<'w> {
-    fn new(workload: &'w Marginals, sets: &'w [Attributes], combinations: u64) -> Several<'w> {
+/// The most that combinations of one unit cost.
+struct Worst {
+    cost: i128,
+    /// The number of combinations that cost as much.
+    number: i128,
+    /// The sets of attributes in which pairs of one of them differ, with their numbers.
+    pairs: Vec<(Attributes, i128)>,
+}
+
+impl<'w> Combinations<'w> {
+    /// States the sets of attributes of the residuals, the numbers of categories, and the most combinations of a unit.
+    pub(crate) fn new(sets: &'w [Attributes], sizes: &'w [u64], number: u64) -> Combinations<'w> {
         // Nobody has more than there are.
-        let all = workload.all().product(|attribute| workload.size(attribute));
-        Several { workload, sets, combinations: (combinations as f64).min(all) }
+        let all = sizes.iter().fold(1_u64, |all, size| all.saturating_mul(*size));
+        Combinations { sets, sizes, number: number.min(all).into() }
+    }
+
+    /// Returns the most that any combinations of one unit cost, rounded up, where one costs as much in each residual, rounded down
+    /// and up; `None` where it is beyond all numbers.
+    pub(crate) fn most(&self, costs: &[[i128; 2]]) -> Option<i128> {
+        self.worst(costs).map(|worst| worst.cost)
+    }
+
+    fn worst_of_parts(&self, parts: &[f64]) -> Worst {
+        let costs: Vec<[i128; 2]> = parts.iter().map(|part| [(part * ONE).ceil() as i128; 2]).collect();
+        // Of parts of 1 it is at most 2^48 times the square of a number of combinations.
+        self.worst(&costs).unwrap_or(Worst { cost: i128::MAX, number: 1, pairs: Vec::new() })
+    }
+
+    fn worst(&self, costs: &[[i128; 2]]) -> Option<Worst> {
+        // What one of `number` combinations costs, with its pairs.
+        let mut each = costs.iter().try_fold(0_i128, |sum, [_, high]| sum.checked_add(*high))?;
+        let (mut number, mut pairs) = (1, Vec::new());
+        let mut worst = Worst { cost: each, number: 1, pairs: Vec::new() };
+        if self.number == 1 {
+            return Some(worst);
+        }
+        let mut sets: Vec<(i128, Attributes)> =
+            self.all().parts().skip(1).map(|differ| (self.pair(differ, costs), differ)).collect();
+        sets.sort_unstable_by(|one, other| other.cmp(one));
+        for (cost, differ) in sets {
+            let others = (self.number - number).min(self.others(differ));
+            // The vertex of a parabola that opens downwards, or its ends.
+            let vertex = if cost < 0 { (each + cost * number) / (-2 * cost) } else { others };
+            for more in [vertex, vertex + 1].map(|more| more.clamp(0, others)) {
+                let all = each.checked_add(cost.checked_mul(more)?)?.checked_mul(number + more)?;
+                if all > worst.cost {
+                    pairs.push((differ, more));
+                    worst = Worst { cost: all, number: number + more, pairs: pairs.clone() };
+                    pairs.pop();
+                }
+            }
+            (number, each) = (number + others, each + cost * others);
+            pairs.push((differ, others));
+            if number == self.number {
+                break;
+            }
+        }
+        Some(worst)
+    }
+
+    /// Returns the set of all attributes.
+    fn all(&self) -> Attributes {
+        Attributes::first(self.sizes.len())
     }
 
     /// Returns the number of products of a round.
     fn work(&self) -> usize {
-        self.sets.len() << self.workload.all().iter().count()
+        self.sets.len() << self.sizes.len()
     }
 
-    /// Returns the inner product of two combinations that differ in these attributes, in each residual, over a squared length.
-    fn products(&self, differ: Attributes) -> impl Iterator<Item = f64> {
-        let size = |attribute| -1.0 / (self.workload.size(attribute) - 1.0);
-        self.sets.iter().map(move |set| set.both(differ).product(size))
+    /// Returns the number of combinations that differ from one in exactly these attributes.
+    fn others(&self, differ: Attributes) -> i128 {
+        differ
+            .iter()
+            .fold(1, |all: i128, attribute| all.saturating_mul(i128::from(self.sizes[attribute]) - 1))
     }
 
-    /// Returns the squared length of all combinations in each residual, where any two differ in these attributes.
-    fn lengths(&self, differ: Attributes) -> impl Iterator<Item = f64> {
-        let combinations = self.combinations;
-        self.products(differ).map(move |product| combinations + combinations * (combinations - 1.0) * product)
+    /// Returns the most that two combinations that differ in these attributes cost above one of them, by half and rounded up.
+    fn pair(&self, differ: Attributes, costs: &[[i128; 2]]) -> i128 {
+        let terms = self.sets.iter().zip(costs).map(|(set, [low, high])| {
+            let both = set.both(differ);
+            match (self.others(both), both.iter().count() % 2) {
+                (others, 0) => (high + others - 1) / others,
+                (others, _) => -(low / others),
+            }
+        });
+        terms.sum()
     }
 
-    /// Returns the most that all combinations cost, over the cost of one, and the attributes in which they differ then.
-    fn worst(&self, parts: &[f64]) -> (f64, Attributes) {
-        let none = self.workload.all().parts().next().unwrap_or_else(|| self.workload.all());
-        if self.combinations <= 1.0 {
-            return (1.0, none);
-        }
-        let cost = |differ: Attributes| -> f64 {
-            self.products(differ).zip(parts).map(|(product, part)| product * part).sum()
-        };
-        let all = self.workload.all().parts().skip(1).map(|differ| (cost(differ), differ));
-        let (most, differ) = all.fold((-1.0, none), |worst, own| if own.0 > worst.0 { own } else { worst });
-        // The vertex of a parabola, where it opens downwards.
-        let vertex = if most < 0.0 { (0.5 - 0.5 / most).min(self.combinations) } else { self.combinations };
-        let cost = |combinations: f64| combinations + combinations * (combinations - 1.0) * most;
-        (cost(vertex.floor()).max(cost(vertex.ceil())), differ)
+    /// Returns the squared length of the worst combinations in each residual, over that of one.
+    fn lengths(&self, worst: &Worst) -> impl Iterator<Item = f64> {
+        self.sets.iter().map(move |set| {
+            let of = |(differ, number): &(Attributes, i128)| {
+                let product =
+                    set.both(*differ).product(|attribute| -1.0 / (self.sizes[attribute] as f64 - 1.0));
+                *number as f64 * product
+            };
+            worst.number as f64 * (1.0 + worst.pairs.iter().map(of).sum::<f64>())
+        })
     }
 }
 
@@ -129,32 +196,34 @@ impl Grid {
     }
 }
 
-/// Returns grids of at most this number of combinations: along each attribute, and along each after another.
+/// Returns grids of at most this number of combinations: some categories of one attribute and of the next ones, all of them as far
+/// as the number goes.
 pub(super) fn grids(workload: &Marginals, combinations: u64) -> impl Iterator<Item = Grid> {
-    let attributes = workload.all().iter().count();
+    let attributes = workload.sizes().len();
     let most = combinations as f64;
-    let along = move |first: usize, second: Option<usize>, of_second: f64| {
+    // Some of the first, and the rest of those after it.
+    let of = move |first: usize, of_first: f64, step: usize| {
         let mut grid = vec![1.0; attributes];
-        let of_second = second.map_or(1.0, |second| of_second.min(workload.size(second)));
-        if let Some(second) = second {
-            grid[second] = of_second;
+        let (mut left, mut most) = (most, of_first);
+        for at in 0..attributes {
+            let attribute = (first + at * step) % attributes;
+            grid[attribute] = left.min(most).min(workload.size(attribute)).floor();
+            (left, most) = (left / grid[attribute], left);
         }
-        grid[first] = (most / of_second).floor().min(workload.size(first));
         Grid(grid)
     };
     (0..attributes).flat_map(move |first| {
-        let pairs =
-            (0..attributes).filter(move |second| *second != first && most > 1.0).flat_map(move |second| {
-                (1..=4).map(move |power| along(first, Some(second), f64::from(1 << power).min(most)))
-            });
-        std::iter::once(along(first, None, 1.0)).chain(pairs)
+        let numbers = (0..64).map(|power| 2.0_f64.powi(power)).take_while(move |number| *number < most);
+        numbers
+            .chain([most])
+            .flat_map(move |number| [1, attributes - 1].map(|step| of(first, number, step.max(1))))
     })
 }
 
 /// Returns the squared length by which a unit of this number of combinations moves a table.
 pub(super) fn in_table(workload: &Marginals, table: Attributes, combinations: u64) -> f64 {
     let size = |attribute| workload.size(attribute);
-    let (cells, all) = (table.product(size), workload.all().product(size));
+    let (cells, all) = (table.product(size), Attributes::first(workload.sizes().len()).product(size));
     // So many are of one cell; more are of others.
     let (combinations, of_one) = ((combinations as f64).min(all), all / cells);
     let filled = (combinations / of_one).floor();
@@ -175,8 +244,8 @@ mod tests {
             (&[9, 5, 7], &[&[0, 1], &[0], &[2], &[]], 4, 1.02),
             (&[10, 20, 5], &[&[0, 1], &[2]], 3, 1.02),
             (&[4, 24, 7], &[&[0, 1], &[0, 2], &[1, 2]], 5, 1.2),
-            // Of more combinations than an attribute has categories both bounds are loose.
-            (&[2; 6], &[&[0, 1], &[2, 3], &[4, 5]], 8, 2.3),
+            (&[2; 6], &[&[0, 1], &[2, 3], &[4, 5]], 8, 1.54),
+            (&[3, 4], &[&[0, 1], &[0], &[1]], 12, 1.32),
         ] {
             let workload = Marginals::new(sizes, tables).unwrap();
             let (design, one) = (workload.design_for(combinations), workload.design());

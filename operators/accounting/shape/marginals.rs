@@ -47,6 +47,11 @@ impl Attributes {
         Attributes(attributes.iter().fold(0, |bits, attribute| bits | 1 << attribute))
     }
 
+    /// Returns the set of this number of first attributes.
+    pub(super) fn first(attributes: usize) -> Attributes {
+        Attributes((1_u32 << attributes) - 1)
+    }
+
     /// Returns true if the set has this attribute.
     pub fn has(self, attribute: usize) -> bool {
         self.0 >> attribute & 1 == 1
@@ -160,14 +165,14 @@ impl Marginals {
         table.product(|attribute| self.sizes[attribute] as f64)
     }
 
+    /// The numbers of categories of the attributes.
+    pub fn sizes(&self) -> &[u64] {
+        &self.sizes
+    }
+
     /// Returns the number of categories of an attribute.
     pub(super) fn size(&self, attribute: usize) -> f64 {
         self.sizes[attribute] as f64
-    }
-
-    /// Returns the set of all attributes.
-    pub(super) fn all(&self) -> Attributes {
-        Attributes((1_u32 << self.sizes.len()) - 1)
     }
 
     /// Returns the sets of attributes that have a residual: all that are in a table, those of fewer first.
@@ -209,7 +214,9 @@ impl Marginals {
     /// Returns the eigenvalue of the wanted tables on the residuals of a set, times the number of all combinations.
     fn eigenvalue(&self, set: Attributes) -> f64 {
         let tables = self.tables.iter().zip(&self.weights).filter(|(table, _)| table.holds(set));
-        let outside = |table: &Attributes| Attributes(self.all().0 & !table.0).product(|at| self.size(at));
+        let outside = |table: &Attributes| {
+            (0..self.sizes.len()).filter(|at| !table.has(*at)).map(|at| self.size(at)).product::<f64>()
+        };
         tables.map(|(table, weight)| weight * outside(table)).sum()
     }
 
@@ -261,7 +268,8 @@ impl MarginalsDesign {
                 categories * (workload.eigenvalue(set) * lengths.of(workload, set)).sqrt()
             };
             let norm: f64 = workload.residuals().into_iter().map(root).sum();
-            norm * norm / workload.all().product(|attribute| workload.size(attribute))
+            norm * norm
+                / Attributes::first(workload.sizes.len()).product(|attribute| workload.size(attribute))
         });
         let least = least.fold(0.0, f64::max);
         let part = |(of, part)| ResidualPart { of, part };

@@ -51,6 +51,7 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use combinations::Combinations;
 pub use domain::DataDomain;
 pub use error::MeanError;
 pub use error::Norm;

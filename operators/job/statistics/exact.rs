@@ -129,7 +129,7 @@ fn sums_of_tables(
     let mut sums: HashMap<MarginalCell, Cell> = HashMap::new();
     cells.each(window, |key, cell| {
         for of_table in tables.cells_of(key) {
-            sums.entry(of_table).or_default().join(cell.clone());
+            sums.entry(of_table).or_default().join(*cell);
         }
     });
     sums
