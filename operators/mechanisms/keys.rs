@@ -162,6 +162,8 @@ pub(super) enum KeyChoice<K> {
     Discover {
         delta: Result<BudgetUnits, Invalid>,
         at_most: usize,
+        /// The least number of people of a key that is found; 1 is any.
+        people: u64,
     },
 }
 
@@ -201,12 +203,13 @@ impl<K: Key> Keys<K> {
         Keys(KeyChoice::Discover {
             delta: positive(BudgetUnits::at_least_float("delta", delta)),
             at_most: Self::MOST,
+            people: 1,
         })
     }
 
     /// As [`Keys::discover`], from an exact amount.
     pub fn discover_within(delta: BudgetUnits) -> Keys<K> {
-        Keys(KeyChoice::Discover { delta: positive(Ok(delta)), at_most: Self::MOST })
+        Keys(KeyChoice::Discover { delta: positive(Ok(delta)), at_most: Self::MOST, people: 1 })
     }
 
     /// The list, where it is public.
@@ -226,8 +229,30 @@ impl<K: Key> Keys<K> {
     /// number of people stay. Both are decided by what is public. Public lists are not touched.
     pub fn at_most(self, keys: usize) -> Keys<K> {
         match self.0 {
-            KeyChoice::Discover { delta, .. } => Keys(KeyChoice::Discover { delta, at_most: keys }),
+            KeyChoice::Discover { delta, people, .. } => {
+                Keys(KeyChoice::Discover { delta, people, at_most: keys })
+            }
             list => Keys(list),
+        }
+    }
+
+    /// A key is discovered only in a window in which at least this number of people have it, whatever the noise: k-anonymity
+    /// of the list of keys, beside differential privacy and at the same delta. The threshold for the noised number is higher by as
+    /// many less one. Refused for running totals. Public lists are not touched.
+    pub fn from_people(self, people: u64) -> Keys<K> {
+        match self.0 {
+            KeyChoice::Discover { delta, at_most, .. } => {
+                Keys(KeyChoice::Discover { delta, at_most, people: people.max(1) })
+            }
+            list => Keys(list),
+        }
+    }
+
+    /// The least number of people of a key that is discovered, if one is stated.
+    pub(crate) fn least_people(&self) -> Option<u64> {
+        match &self.0 {
+            KeyChoice::Discover { people, .. } => Some(*people).filter(|people| *people > 1),
+            KeyChoice::Public(_) => None,
         }
     }
 }

@@ -237,10 +237,12 @@ fn keys<K: Key>(form: Canonical, keys: &Keys<K>, delta: BudgetUnits) -> Canonica
             let form = form.text("public").bytes(&(list.len() as u64).to_be_bytes());
             list.iter().fold(form, |form, key| form.bytes(&key.to_bytes()))
         }
-        KeyChoice::Discover { at_most, .. } => form
-            .text("discover")
-            .bytes(&delta.to_bits().to_be_bytes())
-            .bytes(&(*at_most as u64).to_be_bytes()),
+        KeyChoice::Discover { at_most, people, .. } => {
+            let form = form.text("discover").bytes(&delta.to_bits().to_be_bytes());
+            let form = form.bytes(&(*at_most as u64).to_be_bytes());
+            // It is there where one is stated, so that versions from before it hold.
+            if *people > 1 { form.text("from").bytes(&people.to_be_bytes()) } else { form }
+        }
     }
 }
 

@@ -115,8 +115,9 @@ impl<K: Key> Selection<K> {
     ) -> Result<Selection<K>, Invalid> {
         match &keys.0 {
             KeyChoice::Public(keys) => Ok(Selection::Public(keys.clone())),
-            KeyChoice::Discover { delta, at_most } => {
+            KeyChoice::Discover { delta, at_most, people: least } => {
                 let threshold = Threshold::new(people()?, keys_per_person, delta.clone()?)?;
+                let threshold = threshold.from_people(*least)?;
                 Ok(Selection::Discovered { threshold, at_most: *at_most })
             }
         }
@@ -185,7 +186,7 @@ fn discover<K: Key, C: Summary>(
         let draws = threshold.noise().draws(cells.len(), noise);
         for ((key, cell), draw) in cells.into_iter().zip(draws) {
             let noised = i128::from(cell.people()) + i128::from(draw);
-            if threshold.passes(noised) {
+            if threshold.passes(cell.people(), noised) {
                 passed.push(SelectedRow { key, cell, passed: Some(noised) });
             }
         }

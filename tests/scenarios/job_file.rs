@@ -408,6 +408,9 @@ fn release(job: &mut JobText, row: &Row) {
     ];
     job.set("release.bound", inline(&bound));
     job.text("release.noise", row.value("noise"));
+    if row.is("least people", &["2"]) {
+        job.set("release.least_people", "2".to_owned());
+    }
     let has_delta = row.is("keys", &["discover"]) || (statistic == "means" && form == "4");
     let delta = has_delta.then(|| "1e-8".to_owned());
     match row.value("price") {

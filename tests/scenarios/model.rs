@@ -68,6 +68,7 @@ pub(crate) const FACTORS: &[Factor] = &[
     ("by", &["field", "derived", "several"]),
     // The totals of the level above the keys.
     ("rollup", &["no", "yes"]),
+    ("least people", &["no", "2"]),
     ("noise", &["gaussian", "laplace", "exponential", "permute-and-flip", "geometric"]),
     ("bound", &["wide", "tight"]),
     ("windows", &["no", "some"]),
@@ -291,6 +292,9 @@ pub(crate) const RULES: &[Rule] = &[
     // The records that a release leaves out count for the others.
     Rule(&[("where", &["release"]), ("beside", &["two"])], Senseless),
     Rule(&[("where", &["release"]), ("beside", &["one"]), ("unit", &["record"])], Senseless),
+    Rule(&[("least people", &["2"]), ("keys", &["no", "listed", "file"])], Check("release[1].least_people")),
+    Rule(&[("least people", &["2"]), ("running", RUNS)], Check("release[1].least_people")),
+    Rule(&[("least people", &["2"]), ("unit", &["record"])], Check("release[1].least_people")),
     // Discovered keys cost a delta.
     Rule(&[("budget", &["epsilon", "rho", "rho omega"]), ("keys", &["discover"])], Check("keys")),
     // Prices.

@@ -118,7 +118,8 @@ impl LoneCopy {
         let noise = plan.cost.alike(BudgetUnits::from_bits(rho.to_bits() / 1_000_000 * 999_999), own);
         let price = PriceSpec::Cost(stated(&noise, Some(delta)).map_err(refused("share"))?);
         let records = statistic.records_to_move(limits.per_key());
-        let copied = ReleaseSpec { condition: None, statistic, price, ..release.clone() };
+        // A key that a person brings to its least number of people is found as often as that of a lone one.
+        let copied = ReleaseSpec { condition: None, statistic, price, least_people: None, ..release.clone() };
         let mut job = copied_job(job, (copied, plan), windows, directory);
         let of_keys = job.account.cap.rho_and_delta().map_or(own, |(_, delta)| delta).to_float_up();
         let all = (seen * windows as f64).max(of_keys) * (1.0 + 1e-9);

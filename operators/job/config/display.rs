@@ -189,6 +189,7 @@ fn release(f: &mut Formatter<'_>, release: &ReleaseSpec) -> fmt::Result {
     let statistic = &release.statistic;
     let fields = table(statistic.as_statistic().fields());
     writeln!(f, "{} = {fields}", statistic.word())?;
+    optional(f, "least_people", release.least_people.map(|people| people.to_string()))?;
     let bound = &release.bound;
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     let parts = [

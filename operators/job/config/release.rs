@@ -42,6 +42,8 @@ pub struct ReleaseSpec {
     pub bound: BoundSpec,
     /// The noise distribution or selection mechanism.
     pub noise: NoiseKind,
+    /// The least number of people of a key that is discovered, if one is stated.
+    pub least_people: Option<u32>,
     /// The price of a window; of all windows together, if they are added up.
     pub price: PriceSpec,
 }
@@ -110,7 +112,8 @@ pub struct CostSpec {
 /// The largest bound of keys or of records per key: a larger one would bound nothing.
 const MOST: u64 = 1 << 31;
 
-const OTHER_FIELDS: [&str; 8] = ["version", "over", "running", "strategy", "where", "bound", "share", "cost"];
+const OTHER_FIELDS: [&str; 9] =
+    ["version", "over", "running", "strategy", "where", "bound", "least_people", "share", "cost"];
 
 impl ReleaseSpec {
     /// Returns true if the release publishes keys that the job file does not list (partition selection).
@@ -177,6 +180,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
         None => Some(BoundSpec::NONE),
     };
     let noise = fields.read("noise", |node| noise(&node, statistic.as_ref()));
+    let least_people = most(&fields, "least_people");
     let price = price(&fields);
     Some(ReleaseSpec {
         name: name?,
@@ -188,6 +192,7 @@ pub(super) fn read(node: ConfigNode<'_>, beside: &Path, names: FieldNames<'_>) -
         statistic: statistic?,
         bound: bound?,
         noise: noise?,
+        least_people,
         price: price?,
     })
 }
@@ -267,7 +272,7 @@ fn bound(node: &ConfigNode<'_>) -> Option<BoundSpec> {
     })
 }
 
-/// Reads one bound of a contribution.
+/// Reads a number of keys, records or people.
 pub(super) fn most(fields: &TableNode<'_>, name: &'static str) -> Option<u32> {
     // The number is at most `MOST`, so it fits.
     fields.read(name, |node| node.whole(1, MOST).and_then(|most| u32::try_from(most).ok()))

@@ -59,6 +59,13 @@ impl<'c, 'l> CellSentences<'c, 'l> {
             }
             _ => "",
         };
+        let least = self.release().and_then(|release| release.least_people);
+        let level = match least {
+            Some(people) if cell.key.is_some() => {
+                format!("{level} When the key was found, at least {people} people had it.")
+            }
+            _ => level.to_owned(),
+        };
         let few = match (cell.insufficient, cell.ranked()) {
             (true, Some(RankInterval::Smallest(_))) => {
                 " There were too few people for a full answer: this is the largest possible one."
@@ -102,12 +109,17 @@ impl<'c, 'l> CellSentences<'c, 'l> {
         }
     }
 
-    /// Returns the statistic of the release, if the job is known.
-    fn statistic(&self) -> Option<&'c StatisticSpec> {
+    /// Returns the release, if the job is known.
+    fn release(&self) -> Option<&'c ReleaseSpec> {
         match self.origin {
-            NumberOrigin::Release(release, _) => Some(&release.statistic),
+            NumberOrigin::Release(release, _) => Some(release),
             _ => None,
         }
+    }
+
+    /// Returns the statistic of the release, if the job is known.
+    fn statistic(&self) -> Option<&'c StatisticSpec> {
+        self.release().map(|release| &release.statistic)
     }
 
     /// Returns the noun of the privacy unit.

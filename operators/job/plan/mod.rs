@@ -214,7 +214,15 @@ fn planned(
             let [found_in_50, found_in_90, found_in_99] = people;
             let apart = settled.finding.as_ref().and_then(|finding| finding.apart.as_ref());
             let finding = apart.map(|found| found.percent);
-            PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding }
+            let least_people = offer.keys.least_people();
+            PlannedKeys::Discovered {
+                threshold,
+                found_in_50,
+                found_in_90,
+                found_in_99,
+                least_people,
+                finding,
+            }
         }
         (None, Some(keys)) if keys.len() > 1 || release.statistic.grouping().is_some() => {
             PlannedKeys::Public { count: keys.len() as u64 }

@@ -287,6 +287,9 @@ pub enum PlannedKeys {
         found_in_90: i64,
         /// The same in 99 of 100.
         found_in_99: i64,
+        /// The least number of people of a key that is found, if one is stated.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        least_people: Option<u64>,
         /// The percentage of a key's price in a window that finds it, if its numbers have no more than the rest until it is
         /// found.
         finding: Option<u8>,

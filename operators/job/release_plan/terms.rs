@@ -49,8 +49,19 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         log: _,
         file: _,
     } = job;
-    let ReleaseSpec { name: _, version: _, every, over, running, condition, statistic, bound, noise, price } =
-        release;
+    let ReleaseSpec {
+        name: _,
+        version: _,
+        every,
+        over,
+        running,
+        condition,
+        statistic,
+        bound,
+        noise,
+        least_people,
+        price,
+    } = release;
     let word = statistic.word();
     let mut terms = reading(VersionTerms::new(), source);
     let conditions = || source.condition.iter().chain(condition);
@@ -102,6 +113,9 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         if let Some(value) = value {
             terms = terms.showing(&format!("bound.{field}"), value);
         }
+    }
+    if let Some(people) = least_people {
+        terms = terms.showing("least_people", people);
     }
     terms = terms.showing("noise", format!("\"{}\"", noise.word()));
     match price {

@@ -201,11 +201,11 @@ impl<K: Key, const N: usize> CandidateKeys<K, N> {
             let cells = self.0.iter().map(|(key, brought)| (key, people(brought)));
             let cells: Vec<(&K, u64)> = cells.filter(|(_, people)| *people > 0).collect();
             let draws = threshold.noise().draws(cells.len(), noise);
-            let noised = cells.iter().zip(draws).map(|((key, people), draw)| {
+            let passed = cells.iter().zip(draws).filter_map(|((key, people), draw)| {
                 let noised = i128::from(*people) + i128::from(draw);
-                (noised, (*key).clone())
+                threshold.passes(*people, noised).then(|| (noised, (*key).clone()))
             });
-            let passed: Vec<(i128, K)> = noised.filter(|(noised, _)| threshold.passes(*noised)).collect();
+            let passed: Vec<(i128, K)> = passed.collect();
             for (noised, key) in passed {
                 let brought = self.0.remove(&key).unwrap_or_default();
                 found.push((noised, key, brought));

@@ -146,7 +146,12 @@ pub(super) fn prepare<K: Key, F: RunningForm<N>, const N: usize>(
     let person = Sensitivity::each(stated.limits, 1)?;
     let keys = match &stated.keys.0 {
         KeyChoice::Public(keys) => TotalSource::Listed(Arc::clone(keys)),
-        KeyChoice::Discover { delta, at_most } => {
+        KeyChoice::Discover { people: 2.., .. } => {
+            let remedy =
+                "no least number of people: those of a running total come to a key over many windows";
+            return Err(Invalid::new("people", InvalidKind::Mixed, remedy));
+        }
+        KeyChoice::Discover { delta, at_most, .. } => {
             // People come to a key for the first time once, however often they enter it.
             let (TotalSpan::SoFar { windows }
             | TotalSpan::Last { windows }

@@ -5,6 +5,9 @@
 //!
 //! `people + noise >= threshold`, asked only of keys that somebody has.
 //!
+//! With a least number of people `k` the rule is `people >= k` and `people + noise >= threshold + k - 1`, for the same
+//! threshold: see below.
+//!
 //! # Why a lone person's key is safe
 //!
 //! A person who brings `j` keys which nobody else has gives one of them away with probability `1 - (1-p)^j`,
@@ -34,6 +37,15 @@
 //! The number that is compared is of people, each of whom moves it by 1, whatever a person's records or values
 //! come to: a sum that a person moves by `c` would have to be compared with `c` times as much.
 //!
+//! # From a number of people on
+//!
+//! Let a key be found only where `people >= k` as well. What was a lone key is one that `k` people have with the person and
+//! `k - 1` without: without, it is never found, and with the person it is found with the probability
+//! `P[k + noise >= threshold + k - 1]`, which is the same `p`. Keys of fewer people are found in neither of the two data sets, and of
+//! more both ask the same question of the noise, shifted by 1. So everything above holds with these keys for the lone ones, at
+//! the same delta. Without `k - 1` in the threshold it would not: a key would be found with a probability near 1 at `k` people,
+//! and never at `k - 1`.
+//!
 //! The draw that finds a key must not be one that other numbers have a part in. Where it is all that a window
 //! releases of the key, one draw finds and is released. Under a strategy of running totals, whose noise is
 //! correlated over windows, the event would tilt the noise of all later totals: keys are found there by draws of
@@ -46,6 +58,9 @@ use crate::mechanisms::additive::Additive;
 /// The largest error of a probability computed in floats, taken twice: the tails are rounded up already.
 const MARGIN: f64 = 1e-10;
 
+/// The largest least number of people.
+const MOST_PEOPLE: i64 = 1 << 31;
+
 /// The chances that a key is found for which a plan states numbers of people.
 #[cfg(feature = "cli")]
 const FOUND_IN: [f64; 3] = [0.5, 0.9, 0.99];
@@ -54,6 +69,8 @@ const FOUND_IN: [f64; 3] = [0.5, 0.9, 0.99];
 #[derive(Clone, Debug)]
 pub(in crate::mechanisms) struct Threshold {
     least: i64,
+    /// The least number of people of a key that is found.
+    people: i64,
     noise: Additive,
     /// `P[noise >= k]` for `k` from 1 on; empty where a single tail is cheap.
     tails: Vec<f64>,
@@ -83,7 +100,19 @@ impl Threshold {
             if holds(middle) { high = middle } else { low = middle }
         }
         let tails = tails(&noise);
-        Ok(Threshold { least: high, noise, tails })
+        Ok(Threshold { least: high, people: 1, noise, tails })
+    }
+
+    /// The same, for keys that at least this number of people have.
+    pub(in crate::mechanisms) fn from_people(self, people: u64) -> Result<Threshold, Invalid> {
+        let remedy = "a number of people from 1 to 2^31";
+        let kind = if people == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
+        match i64::try_from(people) {
+            Ok(people @ 1..=MOST_PEOPLE) => {
+                Ok(Threshold { least: self.least + (people - 1), people, ..self })
+            }
+            _ => Err(Invalid::new("people", kind, remedy)),
+        }
     }
 
     /// The least number that is released.
@@ -91,16 +120,16 @@ impl Threshold {
         self.least
     }
 
-    /// Returns true if a noised number of people reaches the threshold.
-    pub(in crate::mechanisms) fn passes(&self, noised: i128) -> bool {
-        noised >= i128::from(self.least)
+    /// Returns true if a key is found of which this is the number of people, and their noised number.
+    pub(in crate::mechanisms) fn passes(&self, people: u64, noised: i128) -> bool {
+        i128::from(people) >= i128::from(self.people) && noised >= i128::from(self.least)
     }
 
     pub(in crate::mechanisms) fn noise(&self) -> &Additive {
         &self.noise
     }
 
-    /// The least number of people, 1 or more, of which `noised` or more is not too surprising, *given that it
+    /// The least number of people of a key that is found, of which `noised` or more is not too surprising, *given that it
     /// passed*: `P[n + noise >= noised | passed] > outside`. The other end of an interval needs no condition:
     /// having passed only makes small numbers rarer.
     pub(in crate::mechanisms) fn at_least(&self, noised: i128, outside: f64) -> i128 {
@@ -109,7 +138,7 @@ impl Threshold {
             self.beyond(seen) <= outside * self.beyond(passed)
         };
         // The ratio of the two grows with n, up to more than 1/2 at n = noised.
-        let (mut low, mut high) = (0, noised.max(1));
+        let (mut low, mut high) = (i128::from(self.people) - 1, noised.max(self.people.into()));
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if surprising(middle) { low = middle } else { high = middle }
@@ -125,7 +154,7 @@ impl Threshold {
             let found = |people: i64| self.beyond(i128::from(self.least) - i128::from(people)) >= chance;
             // With the threshold and 40 deviations more it is found always, as far as floats know.
             let most = self.least.saturating_add((60.0 * self.noise.deviation()) as i64 + 60);
-            let (mut low, mut high) = (0, most);
+            let (mut low, mut high) = (self.people - 1, most);
             while high - low > 1 {
                 let middle = low + (high - low) / 2;
                 if found(middle) { high = middle } else { low = middle }

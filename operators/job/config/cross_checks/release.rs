@@ -16,6 +16,25 @@ pub(super) fn check(node: &ConfigNode<'_>, release: &ReleaseSpec, tables: &Table
     bound(node, release, &tables.privacy.privacy_unit);
     check_noise(node, release, tables);
     keys(node, release, tables.source);
+    least_people(node, release, &tables.privacy.privacy_unit);
+}
+
+/// Refuses a least number of people where no window finds keys by its people.
+fn least_people(node: &ConfigNode<'_>, release: &ReleaseSpec, protected: &Protected) {
+    if release.least_people.is_none() {
+        return;
+    }
+    let place = node.descendant(&["least_people"]);
+    if !release.selects_partitions() {
+        let found = "a least number of people of keys that are not discovered";
+        place.conflict::<()>(found, "keys = \"discover\", or leave it out: other keys are public");
+    } else if release.running.is_some() {
+        let remedy = "no least_people: those of a running total come to a key over many windows";
+        place.conflict::<()>("a least number of people beside running = true", remedy);
+    } else if *protected == Protected::Record {
+        let remedy = "privacy.person, or leave it out: of records it is not known how many people they are";
+        place.conflict::<()>("a least number of people beside unit = \"record\"", remedy);
+    }
 }
 
 /// Refuses a contribution bound that is not stated although it could be more than 1.

@@ -123,6 +123,14 @@ pub(super) const RELEASE: &[JobField] = &[
             "Gaussian noise is the smaller one for people with many keys, and Laplace noise for one key and \
              a pure budget.",
         ),
+    whole("release.least_people")
+        .without("1: any number of people")
+        .example("least_people = 20")
+        .means(
+            "The least number of people of a key that is discovered: k-anonymity of the published keys, whatever the noise. Of keys of \
+             a window, and not of a running total.",
+        )
+        .costs("A key needs as many people more to be found, less one."),
     field("release.share", "a number above 0 and at most 1")
         .without("required, or `cost`")
         .example("share = 0.25")

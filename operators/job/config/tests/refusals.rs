@@ -97,6 +97,17 @@ fn numbers_that_are_no_budget() {
 }
 
 #[test]
+fn a_least_number_of_people_without_keys_to_find() {
+    let place = "release[1].least_people";
+    let (least, listed) = ("least_people = «20\n", COUNT.replace(KEYS, "[\"a\"]"));
+    check(&[
+        (COUNT, &format!("{least}{listed}"), &[place, "keys that are not discovered", "keys = \"discover\""]),
+        (COUNT, &format!("{least}running = true\n{COUNT}"), &[place, "running = true"]),
+        (COUNT, &format!("least_people = «0\n{COUNT}"), &[place, "found 0"]),
+    ]);
+}
+
+#[test]
 fn bounds_that_bound_nothing() {
     let sum =
         |range: &str| format!("sum = {{ of = \"rating\", range = {range} }}\nbound = {{ windows = 12 }}");

@@ -37,10 +37,12 @@ pub(super) fn keys(keys: PlannedKeys, units: &str, is_running: bool) -> String {
     match keys {
         PlannedKeys::None => "none: one cell".to_owned(),
         PlannedKeys::Public { count } => format!("{count} public ones, each released in every window"),
-        PlannedKeys::Discovered { found_in_50, found_in_90, found_in_99, finding, .. } => {
+        PlannedKeys::Discovered { found_in_50, found_in_90, found_in_99, least_people, finding, .. } => {
+            let least =
+                least_people.map_or(String::new(), |least| format!(", and with fewer than {least} in none"));
             let found = format!(
                 "discovered: a key with {found_in_50} {units} is found in 50 of 100 {windows}, with {found_in_90} in 90 and with \
-                 {found_in_99} in 99; from then on it is in every window"
+                 {found_in_99} in 99{least}; from then on it is in every window"
             );
             let kept = format!("Its {units} are those that the contribution bound keeps");
             match finding {

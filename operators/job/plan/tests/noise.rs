@@ -62,7 +62,7 @@ fn a_plan_states_with_how_many_people_a_key_is_found() {
     let count = count.replace("bound = {}", "bound = { keys = 2, per_key = 3 }");
     let plan = |text: &str| Job::parse("a.toml", text).unwrap_or_else(|mistakes| panic!("{mistakes}")).plan();
     let several = plan(&count).unwrap();
-    let PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding } =
+    let PlannedKeys::Discovered { threshold, found_in_50, found_in_90, found_in_99, finding, .. } =
         several.releases[0].keys
     else {
         panic!()
@@ -80,6 +80,21 @@ fn a_plan_states_with_how_many_people_a_key_is_found() {
     assert_eq!(
         [&keys["found_in_50"], &keys["found_in_90"], &keys["found_in_99"]].map(|n| n.as_i64().unwrap()),
         [found_in_50, found_in_90, found_in_99]
+    );
+    // With a least number of people all numbers are as many more, and none is below it.
+    let from_20 = plan(&count.replace("bound = {", "least_people = 20\nbound = {"));
+    let from_20 = from_20.unwrap();
+    let PlannedKeys::Discovered { threshold: raised, least_people, .. } = from_20.releases[0].keys else {
+        panic!()
+    };
+    assert_eq!((raised, least_people), (threshold + 19, Some(20)));
+    assert!(
+        from_20
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains("and with fewer than 20 in none")
     );
     let noise = &several.releases[0].noise[0];
     let first = noise.found.unwrap();

@@ -128,6 +128,7 @@ pub(super) fn releases(
             statistic,
             bound: BoundSpec { per_key, ..BoundSpec::NONE },
             noise,
+            least_people: None,
             price: PriceSpec::Share(share),
         })
     };

@@ -94,7 +94,7 @@ fn a_threshold_is_the_least_that_keeps_its_delta() {
 #[test]
 fn a_noised_number_at_the_threshold_passes_and_one_below_does_not() {
     let threshold = threshold(0.1, 1, 1e-6);
-    assert!(threshold.passes(13) && !threshold.passes(12));
+    assert!(threshold.passes(1, 13) && !threshold.passes(1, 12));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn coverage(threshold: &Threshold, people: i64, low: impl Fn(i128) -> i128, widt
     let (mut passed, mut held) = (0.0, 0.0);
     for (z, p) in (-reach..=reach).zip(law) {
         let noised = i128::from(people + z);
-        if threshold.passes(noised) {
+        if threshold.passes(people.unsigned_abs(), noised) {
             passed += p;
             if low(noised) <= people.into() && i128::from(people) <= noised + i128::from(width) {
                 held += p;
@@ -128,10 +128,13 @@ fn coverage(threshold: &Threshold, people: i64, low: impl Fn(i128) -> i128, widt
 fn intervals_of_discovered_keys_hold_the_truth_as_often_as_they_say() {
     let confidence = 0.9;
     let laplace = Threshold::new(laplace(0.5, 1), 1, float(1e-5)).unwrap();
-    for threshold in [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(2.0, 1, 1e-3), laplace] {
+    let from_20 = threshold(0.1, 1, 1e-6).from_people(20).unwrap();
+    for threshold in
+        [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(2.0, 1, 1e-3), laplace, from_20]
+    {
         let width = threshold.noise().half_width(confidence).unwrap() as i64;
         let lows = |noised: i128| threshold.at_least(noised, (1.0 - confidence) / 2.0);
-        for people in 1..threshold.least() + 5 * width {
+        for people in threshold.people..threshold.least() + 5 * width {
             // Past 1e-200 the sums above know nothing.
             if alone(threshold.noise(), threshold.least() + 1 - people) < 1e-200 {
                 continue;
@@ -139,7 +142,7 @@ fn intervals_of_discovered_keys_hold_the_truth_as_often_as_they_say() {
             let held = coverage(&threshold, people, lows, width);
             assert!(held >= confidence - 1e-9, "{people}: {held}");
         }
-        let forgetful = coverage(&threshold, 1, |noised| noised - i128::from(width), width);
+        let forgetful = coverage(&threshold, threshold.people, |noised| noised - i128::from(width), width);
         assert!(forgetful < 1e-9, "{forgetful}");
     }
 }
@@ -172,10 +175,15 @@ fn an_interval_holds_its_own_value_and_is_the_usual_one_far_from_the_threshold()
 fn the_people_that_find_a_key_are_those_of_the_exact_law() {
     let laplace = Threshold::new(laplace(0.5, 1), 1, float(1e-5)).unwrap();
     let large = threshold(1e-9, 1, 1e-6);
-    for threshold in [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(20.0, 1, 1e-3), laplace] {
+    let from_5 = threshold(20.0, 1, 1e-3).from_people(5).unwrap();
+    for threshold in
+        [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(20.0, 1, 1e-3), laplace, from_5]
+    {
         let (reach, law) = law(threshold.noise());
         let found = |people: i64| -> f64 {
-            let passed = (-reach..=reach).zip(&law).filter(|(z, _)| threshold.passes(i128::from(people + z)));
+            let passed = (-reach..=reach)
+                .zip(&law)
+                .filter(|(z, _)| threshold.passes(people.unsigned_abs(), i128::from(people + z)));
             passed.map(|(_, p)| p).sum()
         };
         for (chance, people) in [0.5, 0.9, 0.99].into_iter().zip(threshold.people_to_find()) {
@@ -189,6 +197,37 @@ fn the_people_that_find_a_key_are_those_of_the_exact_law() {
     assert_eq!(half, large.least());
     assert!(((most - half) as f64 / sigma - 1.281_552).abs() < 1e-3);
     assert!(((nearly - half) as f64 / sigma - 2.326_348).abs() < 1e-3);
+}
+
+// Refutes a least number of people beside a threshold that is not raised, by which a key of exactly as many is found nearly always and
+// one of fewer never; a key that fewer have; and other outputs of keys that more have. By sums over the law.
+#[test]
+fn a_key_that_a_person_brings_to_its_least_number_is_as_safe_as_a_lone_one() {
+    for (noise, keys, delta) in
+        [(gaussian(0.1, 10), 10, 1e-6), (laplace(0.5, 1), 1, 1e-5), (gaussian(2.0, 3), 3, 0.05)]
+    {
+        let any = Threshold::new(noise, keys, float(delta)).unwrap();
+        let (reach, law) = law(any.noise());
+        for least in [1_i64, 2, 20, 1_000] {
+            let threshold = any.clone().from_people(least.unsigned_abs()).unwrap();
+            let of = |threshold: &Threshold, people: i64| {
+                let noised = (-reach..=reach).zip(law.iter().copied());
+                let passed =
+                    noised.filter(|(z, _)| threshold.passes(people.unsigned_abs(), (people + z).into()));
+                passed.map(|(_, p)| p).rev_sum()
+            };
+            assert!((0..least).all(|people| of(&threshold, people) == 0.0), "fewer than {least}");
+            let away = given_away(of(&threshold, least), keys);
+            assert!(away <= delta * (1.0 + 2.0 * MARGIN), "{least}: {away}");
+            assert_eq!(threshold.least(), any.least() + least - 1);
+            // As far above the least number, the same law.
+            for more in [1, 2, 7, any.least()] {
+                assert_eq!(of(&threshold, least + more), of(&any, 1 + more));
+            }
+        }
+    }
+    let refused = |people| threshold(0.1, 1, 1e-6).from_people(people).unwrap_err().field().to_owned();
+    assert_eq!([refused(0), refused(1 << 32)], ["people", "people"]);
 }
 
 // A person with lone keys and shared ones, by exact sums: given that no lone key is found, the outputs are within the rho
