@@ -4,17 +4,19 @@
 //! cargo test --test mutants             # all of them
 //! cargo test --test mutants -- noise    # those whose name contains a word
 //! cargo test --test mutants -- --check  # none: only that the library has each piece
+//! cargo test --test mutants -- --audit  # those of which an audit is said to find or to miss each
 //! ```
 //!
 //! Each entry of `list.txt` names a piece of code, what it is replaced by, and the tests that must fail. All
 //! mutants are built at once, in a copy of the tree: each piece becomes a condition on the environment
-//! variable `DISCREET_MUTANT`. Then the tests of each mutant are run with its number.
+//! variable `DISCREET_MUTANT`. Then the tests of each mutant are run with its number. Privacy bugs say as well whether
+//! `discreet audit` finds them, with `audit: finds` or `audit: misses`: then the job files beside it are audited.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// A mutant that runs for this long is one that never ends, which a test notices.
@@ -42,6 +44,8 @@ struct Mutant {
     by: String,
     /// The filters of the tests that must fail.
     tests: Vec<String>,
+    /// True if an audit finds it, and false if none does; `None` if it is not audited.
+    audit: Option<bool>,
 }
 
 fn main() -> ExitCode {
@@ -63,6 +67,9 @@ fn main() -> ExitCode {
     let lib = work.join("operators/lib.rs");
     let text = fs::read_to_string(&lib).unwrap();
     fs::write(&lib, text + SWITCH).unwrap();
+    if std::env::args().any(|word| word == "--audit") {
+        return audited(&work, &mutants);
+    }
     let Some(tests) = build(&work) else { return ExitCode::FAILURE };
     let chosen = |mutant: &Mutant| words.is_empty() || words.iter().any(|word| mutant.name.contains(word));
     let mut survivors = 0;
@@ -86,6 +93,53 @@ fn main() -> ExitCode {
     if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Audits a job with each of the mistakes that say what an audit finds, and once with none; prints what it found.
+fn audited(work: &Path, mutants: &[Mutant]) -> ExitCode {
+    let built = cargo(work, &["build", "--bin", "discreet"]);
+    if !built.status.success() {
+        eprintln!("{}", String::from_utf8_lossy(&built.stderr));
+        return ExitCode::FAILURE;
+    }
+    let command = work.join("target/debug/discreet");
+    let audit = |job: &str, number: u32| {
+        let run = Command::new(&command)
+            .args(["audit", job, "--canaries", "2000", "--level", "1e-7"])
+            .current_dir(work)
+            .env("DISCREET_MUTANT", number.to_string())
+            .output()
+            .unwrap();
+        match run.status.code() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        }
+    };
+    let refutes = |number: u32| {
+        let windows = audit("tests/mutants/audited_windows.toml", number)?;
+        Some(windows || audit("tests/mutants/audited.toml", number)?)
+    };
+    if refutes(0) != Some(false) {
+        eprintln!("without a mutant, the audit does not pass");
+        return ExitCode::FAILURE;
+    }
+    let (mut found, mut all, mut otherwise) = (0, 0, 0);
+    for (number, mutant) in (1u32..).zip(mutants) {
+        let Some(is_found) = mutant.audit else { continue };
+        let refuted = refutes(number);
+        // A copy that cannot run is a mistake that is seen.
+        let seen = refuted != Some(false);
+        let word = if seen { "finds " } else { "misses" };
+        println!("the audit {word}  {}", mutant.name);
+        (all, found) = (all + 1, found + u32::from(seen));
+        if seen != is_found {
+            otherwise += 1;
+            println!("    otherwise than the list says");
+        }
+    }
+    println!("{all} privacy bugs: the audit finds {found}; each has a test of the library that fails");
+    if otherwise == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 /// Returns true if the test fails without a mutant.
 fn fails_by_itself(tests: &Path, work: &Path, test: &str) -> bool {
     let name = test.split(" - ").next().unwrap_or(test).to_owned();
@@ -102,6 +156,7 @@ fn parsed(block: &str) -> Option<Mutant> {
             "after" => mutant.after = value.to_owned(),
             "replace" => mutant.replace = value.to_owned(),
             "by" => mutant.by = value.to_owned(),
+            "audit" => mutant.audit = Some(value == "finds"),
             "tests" => mutant.tests = value.split_whitespace().map(str::to_owned).collect(),
             _ => panic!("no such field: {line}"),
         }
@@ -157,18 +212,24 @@ fn plant(work: &Path, number: u32, mutant: &Mutant) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Builds the tests of the library in the copy; returns their program.
-fn build(work: &Path) -> Option<PathBuf> {
+/// Builds a part of the copy.
+fn cargo(work: &Path, part: &[&str]) -> Output {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["test", "--lib", "--no-run", "--features", "postgres failpoints"])
+    Command::new(cargo)
+        .args(part)
+        .args(["--features", "postgres failpoints"])
         .current_dir(work)
         .env("CARGO_TARGET_DIR", work.join("target"))
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .env("RUSTFLAGS", "-A warnings")
         .stdout(Stdio::inherit())
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// Builds the tests of the library in the copy; returns their program.
+fn build(work: &Path) -> Option<PathBuf> {
+    let built = cargo(work, &["test", "--lib", "--no-run"]);
     let said = String::from_utf8_lossy(&built.stderr);
     let program =
         said.lines().rev().find_map(|line| line.trim().strip_prefix("Executable")?.rsplit_once('('));

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::copy::field;
+use crate::accounting::PrivacyUnit;
 use crate::dataflow::Schedule;
 use crate::invalid::Invalid;
 use crate::job::release_plan::ReleasePlan;
@@ -21,7 +22,7 @@ use crate::time::Time;
 pub(super) struct CanaryShape {
     /// The number of its keys.
     pub(super) keys: u64,
-    /// The number of its records of each key.
+    /// The number of its records of each key: where people are bounded, one more than count.
     pub(super) records: u64,
     /// The value of each record.
     value: CanaryValue,
@@ -30,10 +31,11 @@ pub(super) struct CanaryShape {
 }
 
 impl CanaryShape {
-    /// States the shape for a plan, of a number of keys, records of each, and the value of a record.
+    /// States the shape for a plan, of a number of keys, records of each that count, and the value of a record.
     pub(super) fn of(
         plan: &ReleasePlan,
         (keys, records, value): (u64, u64, CanaryValue),
+        unit: PrivacyUnit,
     ) -> Result<CanaryShape, Invalid> {
         let records_moved = i64::try_from(records).unwrap_or(i64::MAX);
         let moved = match value {
@@ -42,7 +44,8 @@ impl CanaryShape {
             }
             CanaryValue::None | CanaryValue::OfKey => records_moved,
         };
-        Ok(CanaryShape { keys, records, value, moved })
+        let beyond = u64::from(unit == PrivacyUnit::Person);
+        Ok(CanaryShape { keys, records: records + beyond, value, moved })
     }
 }
 

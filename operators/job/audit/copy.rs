@@ -76,7 +76,8 @@ impl AuditCopy {
         let job = copied_job(job, (copied, plan), windows, directory);
         let mut plans = job.release_plans(job.horizon())?;
         let Some(plan) = plans.pop() else { return Ok(Err("it has no window")) };
-        let shape = CanaryShape::of(&plan, (limits.keys(), records, value)).map_err(refused("range"))?;
+        let shape = CanaryShape::of(&plan, (limits.keys(), records, value), limits.unit())
+            .map_err(refused("range"))?;
         Ok(Ok(AuditCopy { job, plan, slots, shape }))
     }
 }
@@ -131,7 +132,8 @@ impl LoneCopy {
         job.account.cap = job.cap_of_budget(true).map_err(refused("delta"))?;
         let mut plans = job.release_plans(job.horizon())?;
         let Some(plan) = plans.pop() else { return Ok(None) };
-        let shape = CanaryShape::of(&plan, (limits.keys(), records, value)).map_err(refused("range"))?;
+        let shape = CanaryShape::of(&plan, (limits.keys(), records, value), limits.unit())
+            .map_err(refused("range"))?;
         Ok(Some(LoneCopy { job, plan, shape, delta: seen }))
     }
 }

@@ -23,7 +23,7 @@ use super::config::{Job, Mistakes};
 use super::release_plan::ReleasePlan;
 use super::run::Replay;
 use super::unfit::UnfitJob;
-use crate::accounting::{DiscreteLaplaceCost, PrivacyCost, gdp};
+use crate::accounting::{DiscreteLaplaceCost, PrivacyCost, Promise, gdp};
 use crate::audit::{
     Guesses, TradeOff, another_law, epsilon_of_mu, refuting_count, repeated_noise, too_little_noise,
     too_much_shift,
@@ -173,8 +173,8 @@ impl Audit {
         let path = place.canaries();
         canaries::write(&path, (&copy.slots, &copy.shape, &coins), &copy.plan)
             .map_err(|error| place.unwritable(&error))?;
-        let (lines, rows) = self.replayed(&copy.job, place)?;
-        let rows = ReleasedRows::of(copy, &rows);
+        let (lines, rows, spent) = self.replayed(&copy.job, place)?;
+        let rows = ReleasedRows::of(copy, &rows, spent);
         let refused = |invalid: Invalid| RunError::from(UnfitJob::at("noise", &invalid));
         let Some(numbers) = ReleasedNumbers::read(copy, &lines).map_err(refused)? else {
             return Err(RunError::configuration(format!(
@@ -192,7 +192,7 @@ impl Audit {
         let canaries = (ALONE * self.canaries).min(MOST_LINES / (keys * copy.shape.records).max(1)).max(1);
         canaries::write_alone(&place.canaries(), (canaries, &copy.shape), &copy.plan)
             .map_err(|error| place.unwritable(&error))?;
-        let (lines, _) = self.replayed(&copy.job, place)?;
+        let (lines, ..) = self.replayed(&copy.job, place)?;
         let found = released::people_of(&lines, keys).len() as u64;
         let allowed = refuting_count(canaries, copy.delta, level);
         Ok(AuditTest {
@@ -205,15 +205,25 @@ impl Audit {
         })
     }
 
-    /// Replays a copy over the canaries in its directory; returns its lines, and its rows.
-    fn replayed(&self, copy: &Job, place: &Directory) -> Result<(String, Vec<Row>), RunError> {
+    /// Replays a copy over the canaries in its directory; returns its lines, its rows, and what its account has spent, if that is
+    /// of all time.
+    fn replayed(
+        &self,
+        copy: &Job,
+        place: &Directory,
+    ) -> Result<(String, Vec<Row>, Option<PrivacyCost>), RunError> {
         let (ledger, key) = (&copy.privacy.ledger, LedgerKey::create(&copy.privacy.key)?);
         Ledger::create_alone(ledger)?.register(copy.account())?;
         let out = place.0.join("lines.jsonl");
         let (workers, to) = (self.workers, Some(out.clone()));
         copy.replay(Replay { workers, out: to, unfinished: true, ..Replay::default() })?;
-        let rows = Ledger::open_with_key(ledger, &key)?.rows_of(&copy.name)?;
-        Ok((fs::read_to_string(&out).map_err(|error| place.unwritable(&error))?, rows))
+        let mut ledger = Ledger::open_with_key(ledger, &key)?;
+        let (rows, account) = (ledger.rows_of(&copy.name)?, copy.account());
+        let is_of_all_time = matches!(account.promise(), Promise::Lifetime | Promise::Windows(_));
+        let window = rows.last().map(|row| row.release().window).filter(|_| is_of_all_time);
+        let spent = window.map(|window| ledger.spent(account.name(), window)).transpose()?;
+        let lines = fs::read_to_string(&out).map_err(|error| place.unwritable(&error))?;
+        Ok((lines, rows, spent.map(|(spent, _)| spent)))
     }
 
     fn findings(
@@ -269,6 +279,7 @@ impl Audit {
             Some(charge) => tests.push(charge),
             None => mistakes.push("no charge in the rows that the noise can be compared with".to_owned()),
         }
+        tests.extend(rows.charged.as_ref().zip(rows.spent.as_ref()).and_then(account));
         if rows.rows != numbers.windows.len() {
             mistakes.push(format!("{} rows of {} windows", rows.rows, numbers.windows.len()));
         }
@@ -335,27 +346,52 @@ fn charge(copy: &AuditCopy, numbers: &ReleasedNumbers, charged: &PrivacyCost) ->
     let windows = numbers.windows.len() as f64;
     let windows = copy.plan.bound.checked().ok()?.windows().map_or(windows, |most| windows.min(most as f64));
     let is_laplace = numbers.kind == "laplace";
-    let gaussian = (moved as f64).powi(2) * keys / (2.0 * numbers.scale * numbers.scale);
-    let laplace = || DiscreteLaplaceCost::new(numbers.scale, moved).ok();
-    let (word, worth, paid) = match charged {
-        PrivacyCost::Pure { epsilon } => {
-            ("epsilon", moved as f64 * keys / numbers.scale, epsilon.to_float_up())
-        }
-        PrivacyCost::Zcdp { rho, .. } if is_laplace => ("rho", laplace()?.rho() * keys, rho.to_float_up()),
-        PrivacyCost::Gaussian { rho, .. } if is_laplace => {
-            let mu = gdp::mu_of_pure(moved as f64 / numbers.scale).ok()?;
-            ("rho", mu * mu / 2.0 * keys, rho.to_float_up())
-        }
-        PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => {
-            ("rho", gaussian, rho.to_float_up())
-        }
+    // What noise of a scale is worth to a canary that moves a number.
+    let worth = |moved: u64, scale: f64| -> Option<f64> {
+        let ratio = moved as f64 / scale;
+        Some(match charged {
+            PrivacyCost::Pure { .. } => ratio,
+            PrivacyCost::Zcdp { .. } if is_laplace => DiscreteLaplaceCost::new(scale, moved).ok()?.rho(),
+            PrivacyCost::Gaussian { .. } if is_laplace => gdp::mu_of_pure(ratio).ok()?.powi(2) / 2.0,
+            _ => ratio * ratio / 2.0,
+        })
+    };
+    let (word, paid) = match charged {
+        PrivacyCost::Pure { epsilon } => ("epsilon", epsilon.to_float_up()),
+        PrivacyCost::Zcdp { rho, .. } | PrivacyCost::Gaussian { rho, .. } => ("rho", rho.to_float_up()),
         _ => return None,
     };
+    // All keys of a canary are below one of the level above.
+    let above = match numbers.above {
+        Some(scale) => worth(moved * copy.shape.keys, scale)?,
+        None => 0.0,
+    };
+    let worth = worth(moved, numbers.scale)? * keys + above;
     Some(AuditTest {
         name: "charge",
         measured: format!("noise worth {word} {}", six(worth * windows)),
         limit: format!("charged {}", six(paid)),
         refuted: worth * windows > paid * (1.0 + 1e-9),
+        p: None,
+        ratio: None,
+    })
+}
+
+/// Compares the charges of the rows with what their account has spent, where both are in one currency.
+fn account((charged, spent): (&PrivacyCost, &PrivacyCost)) -> Option<AuditTest> {
+    let (word, charged, spent) = match (charged, spent) {
+        (PrivacyCost::Pure { epsilon }, PrivacyCost::Pure { epsilon: spent }) => ("epsilon", epsilon, spent),
+        (PrivacyCost::Zcdp { rho, .. }, PrivacyCost::Zcdp { rho: spent, .. })
+        | (PrivacyCost::Gaussian { rho, .. }, PrivacyCost::Gaussian { rho: spent, .. }) => {
+            ("rho", rho, spent)
+        }
+        _ => return None,
+    };
+    Some(AuditTest {
+        name: "account",
+        measured: format!("{word} {} spent", six(spent.to_float_up())),
+        limit: format!("below {} of its rows", six(charged.to_float_up())),
+        refuted: spent < charged,
         p: None,
         ratio: None,
     })

@@ -20,6 +20,8 @@ pub(super) struct ReleasedNumbers {
     pub(super) kind: String,
     /// The scale of the noise, in steps.
     pub(super) scale: f64,
+    /// The scale of the noise of the level above the keys, if there is one.
+    pub(super) above: Option<f64>,
     /// The mistakes of the lines, of which there should be none.
     pub(super) mistakes: Vec<String>,
 }
@@ -36,7 +38,7 @@ impl ReleasedNumbers {
     pub(super) fn read(copy: &AuditCopy, lines: &str) -> Result<Option<ReleasedNumbers>, Invalid> {
         let places = Places::of(copy);
         let mut windows = vec![vec![None; copy.slots.cells()]; places.windows.len()];
-        let (mut noise, mut mistakes, mut closed) = (None, Vec::new(), 0);
+        let (mut noise, mut above, mut mistakes, mut closed) = (None, None, Vec::new(), 0);
         for line in lines.lines() {
             let Some(line) = ReleaseLine::read(line) else {
                 mistakes.push("a line that is none of a release".to_owned());
@@ -48,7 +50,9 @@ impl ReleasedNumbers {
                 (Says::Cell(cell), Some(window)) => {
                     let stated =
                         cell.noise.first().map(|noise| (noise.kind.to_string(), noise.scale().to_owned()));
-                    if noise.is_none() {
+                    if cell.rollup {
+                        above = above.or_else(|| stated.as_ref()?.1.parse::<f64>().ok());
+                    } else if noise.is_none() {
                         noise.clone_from(&stated);
                     }
                     if noise != stated && !cell.rollup {
@@ -77,13 +81,15 @@ impl ReleasedNumbers {
         mistakes.sort_unstable();
         mistakes.dedup();
         let Some((kind, scale)) = noise else { return Ok(None) };
-        let scale = scale.parse::<f64>().unwrap_or(0.0) * 10_f64.powi(places.digits);
+        let in_steps = 10_f64.powi(places.digits);
+        let scale = scale.parse::<f64>().unwrap_or(0.0) * in_steps;
+        let above = above.map(|scale| scale * in_steps);
         let noise = match (&*kind, copy.job.accounting()) {
             ("laplace", _) => StatedNoise::laplace(scale)?,
             (_, Some(Accounting::Gaussian)) => StatedNoise::rounded_gaussian(scale)?,
             _ => StatedNoise::discrete_gaussian(scale)?,
         };
-        Ok(Some(ReleasedNumbers { windows, noise, kind, scale, mistakes }))
+        Ok(Some(ReleasedNumbers { windows, noise, kind, scale, above, mistakes }))
     }
 
     /// Returns the numbers that would be released without noise, in steps, by window and cell.
@@ -176,16 +182,18 @@ pub(super) struct ReleasedRows {
     pub(super) rows: usize,
     /// The cost of all of them together; `None` if they have none, or costs that cannot be added.
     pub(super) charged: Option<PrivacyCost>,
+    /// The amount that the account has spent; `None` unless it is of all time.
+    pub(super) spent: Option<PrivacyCost>,
 }
 
 impl ReleasedRows {
     /// Adds up the rows of a copy.
-    pub(super) fn of(copy: &AuditCopy, rows: &[Row]) -> ReleasedRows {
+    pub(super) fn of(copy: &AuditCopy, rows: &[Row], spent: Option<PrivacyCost>) -> ReleasedRows {
         let own: Vec<&Row> = rows.iter().filter(|row| row.release().name == copy.plan.name).collect();
         let mut costs = own.iter().filter_map(|row| row.cost());
         let first = costs.next().cloned();
         let charged = first.and_then(|first| costs.try_fold(first, |sum, cost| sum.plus(cost).ok()));
-        ReleasedRows { rows: own.len(), charged }
+        ReleasedRows { rows: own.len(), charged, spent }
     }
 }
 

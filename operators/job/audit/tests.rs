@@ -38,8 +38,8 @@ impl Released {
         let copy = AuditCopy::of(&audit.job, release, audit.canaries, &place.0).unwrap().ok().unwrap();
         let coins = Coins::of(&[7; 32], audit.canaries);
         canaries::write(&place.canaries(), (&copy.slots, &copy.shape, &coins), &copy.plan).unwrap();
-        let (lines, rows) = audit.replayed(&copy.job, &place).unwrap();
-        let rows = ReleasedRows::of(&copy, &rows);
+        let (lines, rows, spent) = audit.replayed(&copy.job, &place).unwrap();
+        let rows = ReleasedRows::of(&copy, &rows, spent);
         let numbers = ReleasedNumbers::read(&copy, &lines).unwrap().unwrap();
         Released { audit, copy, coins, numbers, rows, lines }
     }
@@ -172,9 +172,17 @@ fn mistakes_of_lines_and_rows_are_found() {
         delta: crate::accounting::BudgetUnits::ZERO,
     });
     assert!(refuted(&rows), "half of the price");
+    rows.charged = Some(cost.clone());
+    assert!(!refuted(&rows));
+    let spent = rows.spent.replace(PrivacyCost::Gaussian {
+        rho: crate::accounting::BudgetUnits::from_bits(cost.rho_and_delta().unwrap().0.to_bits() - 1),
+        delta: crate::accounting::BudgetUnits::ZERO,
+    });
+    assert!(refuted(&rows) && spent == Some(cost.clone()), "an account that has spent less than its rows");
+    rows.spent = spent;
     rows.charged = None;
     assert!(refuted(&rows), "no price");
-    rows = ReleasedRows { charged: Some(cost), rows: paid - 1 };
+    rows = ReleasedRows { charged: Some(cost), rows: paid - 1, spent: None };
     assert!(refuted(&rows), "a row too few");
 }
 
