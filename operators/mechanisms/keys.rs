@@ -239,7 +239,7 @@ impl<K: Key> Keys<K> {
     /// A key is discovered only in a window in which at least this number of people have it, whatever the noise: k-anonymity
     /// of the list of keys, beside differential privacy and at the same delta. The threshold for the noised number is higher by as
     /// many less one. Refused for running totals. Public lists are not touched.
-    pub fn from_people(self, people: u64) -> Keys<K> {
+    pub fn at_least_people(self, people: u64) -> Keys<K> {
         match self.0 {
             KeyChoice::Discover { delta, at_most, .. } => {
                 Keys(KeyChoice::Discover { delta, at_most, people: people.max(1) })

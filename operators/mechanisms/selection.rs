@@ -117,7 +117,7 @@ impl<K: Key> Selection<K> {
             KeyChoice::Public(keys) => Ok(Selection::Public(keys.clone())),
             KeyChoice::Discover { delta, at_most, people: least } => {
                 let threshold = Threshold::new(people()?, keys_per_person, delta.clone()?)?;
-                let threshold = threshold.from_people(*least)?;
+                let threshold = threshold.at_least_people(*least)?;
                 Ok(Selection::Discovered { threshold, at_most: *at_most })
             }
         }

@@ -267,7 +267,7 @@ pub(crate) const EDITS: &[Edit] = &[
     edit("release.strategy", "another", "\"tree\""),
     edit("release.strategy", "left out, where it is the best", "").left_out().on(&["running"]),
     edit("release.where", "stated", "'page != \"z\"'").on(STATING),
-    edit("release.least_people", "stated", "3").on(&["discovered"]),
+    edit("release.least_people", "stated, or another", "3").on(&["discovered"]),
     edit("release.noise", "another", "\"laplace\"").on(&[
         "count",
         "discovered",

@@ -3,7 +3,8 @@
 use super::alert::AlertSentences;
 use super::top::TopSentences;
 use crate::job::config::{
-    AlertSpec, KeysSpec, MarginalsSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec, TopSpec, VectorBound,
+    AlertSpec, CountedNoun, KeysSpec, MarginalsSpec, MaximumOf, RankedOf, ReleaseSpec, StatisticSpec,
+    TopSpec, VectorBound,
 };
 use crate::mechanisms::BOTH_ENDS;
 use crate::mechanisms::release_line::{
@@ -62,7 +63,7 @@ impl<'c, 'l> CellSentences<'c, 'l> {
         let least = self.release().and_then(|release| release.least_people);
         let level = match least {
             Some(people) if cell.key.is_some() => {
-                format!("{level} When the key was found, at least {people} people had it.")
+                format!("{level} As the job file is now, a key is found with at least {people} people.")
             }
             _ => level.to_owned(),
         };
@@ -414,6 +415,11 @@ impl<'c, 'l> CellSentences<'c, 'l> {
             (kind, None, true) => {
                 format!("The value was chosen by its rank, by the law {kind} of scale {scale}, in ranks")
             }
+            ("gaussian", ..) if matches!(self.statistic(), Some(StatisticSpec::Marginals(_))) => {
+                format!(
+                    "Gaussian noise of standard deviation {scale}, of several draws that are put together"
+                )
+            }
             ("gaussian", ..) if self.is_rounded() => {
                 format!(
                     "Gaussian noise of standard deviation {scale}{of}, a normal distribution rounded to whole numbers"
@@ -519,11 +525,13 @@ fn stated(statistic: &StatisticSpec, q: Option<&str>, unit: &str) -> String {
     match statistic {
         StatisticSpec::Count(_) | StatisticSpec::Histogram(_) => "The number of records".to_owned(),
         StatisticSpec::People(_) if unit == "record" => "The number of records".to_owned(),
-        StatisticSpec::Alert(AlertSpec { count, .. })
-        | StatisticSpec::Top(TopSpec { count, .. })
-        | StatisticSpec::Marginals(MarginalsSpec { count, .. }) => {
+        StatisticSpec::Alert(AlertSpec { count, .. }) | StatisticSpec::Top(TopSpec { count, .. }) => {
             format!("The number of {}", count.noun(unit))
         }
+        StatisticSpec::Marginals(MarginalsSpec { count, .. }) => match count {
+            CountedNoun::People => format!("The number of {}, each once in a combination,", count.noun(unit)),
+            CountedNoun::Records => format!("The number of {}", count.noun(unit)),
+        },
         StatisticSpec::People(_) => "The number of people".to_owned(),
         StatisticSpec::Sum(sum) => format!("The sum of {:?}", sum.measure.of),
         StatisticSpec::Mean(mean) => format!("The mean of {:?}", mean.measure.of),

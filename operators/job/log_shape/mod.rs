@@ -334,7 +334,9 @@ struct CountedRelease<'c> {
 impl<'c> Counted<'c> {
     fn new(job: &Job, offers: &'c [ReleasePlan], fields: &ReleaseFields) -> Counted<'c> {
         let release = |offer: &'c ReleasePlan| {
-            let listed = offer.keys.listed();
+            // Of tables any combination may be one.
+            let listed =
+                offer.keys.listed().filter(|_| !matches!(offer.statistic, StatisticSpec::Marginals(_)));
             let numbers = listed.iter().flat_map(|keys| keys.iter().cloned()).zip(0u32..).collect();
             CountedRelease {
                 key: fields.key(offer),

@@ -12,7 +12,7 @@ use super::page::short;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CalendarUnit, Every, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::{ContributionKind, NoiseKind};
+use crate::job::statistics::{ContributionKind, NoiseKind, StatisticSpec};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::Noised;
 use crate::time::Span;
@@ -142,7 +142,12 @@ impl Job {
             (Some(threshold), _) => (threshold as f64, Some(present)),
             (None, Some(cells)) => {
                 let cells = (cells.len() as f64).max(1.0);
-                (present * keys.min(cells) / cells, None)
+                // Each combination of a person is in a cell of each table.
+                let tables = match &release.statistic {
+                    StatisticSpec::Marginals(marginals) => marginals.tables.len() as f64,
+                    _ => 1.0,
+                };
+                (present * (tables * keys).min(tables * cells) / cells, None)
             }
             (None, None) => (present, None),
         };
@@ -163,7 +168,10 @@ impl Job {
         let noise = apart.filter(|_| is_found).map_or(&settled.noise[..], |found| &found.noise[..]);
         let typical = noise.iter().filter_map(Noised::typical).map(|typical| typical.nine_tenths).max();
         let typical = typical.map(|ranks| ranks as f64 / counted);
-        let listed = cells.filter(|_| release.statistic.grouping().is_some()).map(|cells| cells.len() as u64);
+        let has_keys = !matches!(release.statistic, StatisticSpec::Marginals(_));
+        let listed = cells
+            .filter(|_| has_keys && release.statistic.grouping().is_some())
+            .map(|cells| cells.len() as u64);
         let (changes, unconditional, keys) = (Vec::new(), false, None);
         Some((
             ExpectedError { people: own, found_among, error, typical, unconditional, changes, keys },

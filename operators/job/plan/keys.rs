@@ -12,7 +12,7 @@ use crate::job::config::{Job, Protected, ReleaseSpec};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::CellMeasure;
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::ContributionKind;
+use crate::job::statistics::{ContributionKind, StatisticSpec};
 use crate::job::unfit::UnfitJob;
 
 /// The expected errors of single keys of a release.
@@ -80,7 +80,12 @@ impl Job {
     ) -> Result<Option<ExpectedKeys>, UnfitJob> {
         let statistic = release.statistic.as_statistic();
         // The last windows that a sliding total has are not counted one by one.
-        if !statistic.is_keyed() || (release.running.is_some() && release.total_windows().is_some()) {
+        // Cells of tables are none of the keys of a log.
+        let is_of_tables = matches!(release.statistic, StatisticSpec::Marginals(_));
+        if is_of_tables
+            || !statistic.is_keyed()
+            || (release.running.is_some() && release.total_windows().is_some())
+        {
             return Ok(None);
         }
         let place = || format!("release[{}]", at + 1);

@@ -552,7 +552,7 @@ pub(super) fn planned_marginals(
     offer: &ReleasePlan,
 ) -> Option<PlannedMarginals> {
     let StatisticSpec::Marginals(marginals) = &offer.statistic else { return None };
-    let MarginalErrors { error, apart, least } = marginals.errors(settled, &offer.cost)?;
+    let MarginalErrors { error, apart, least } = marginals.beside_others(settled, &offer.cost)?;
     Some(PlannedMarginals { tables: settled.noise.len() as u64, error, apart, least })
 }
 

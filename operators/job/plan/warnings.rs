@@ -10,7 +10,7 @@ use crate::accounting::{PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 use crate::job::config::{CalendarUnit, Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::NoiseKind;
+use crate::job::statistics::{NoiseKind, StatisticSpec};
 use crate::mechanisms::Ranks;
 use crate::time::{in_utc, in_words, known, repeated_times_after};
 
@@ -46,6 +46,14 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             ));
         }
         match planned.keys {
+            PlannedKeys::Discovered { threshold, least_people, .. }
+                if least_people.is_some_and(|least| 2 * least > threshold.unsigned_abs())
+                    && threshold > SELDOM =>
+            {
+                warn(format!(
+                    "a key is released once about {threshold} people have it; give a smaller least_people"
+                ));
+            }
             PlannedKeys::Discovered { threshold, .. } if threshold > SELDOM => warn(format!(
                 "a key is released once about {threshold} people have it; list the keys, or give it a larger share"
             )),
@@ -55,7 +63,12 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             _ => {}
         }
         let (bound, listed) = (job.releases.get(index).and_then(|release| release.bound.keys), planned.keys);
-        if let (Some(bound), PlannedKeys::Public { count }) = (bound, listed)
+        let listed = match (listed, job.releases.get(index).map(|release| &release.statistic)) {
+            (_, Some(StatisticSpec::Marginals(marginals))) => marginals.combinations(),
+            (PlannedKeys::Public { count }, _) => Some(count),
+            _ => None,
+        };
+        if let (Some(bound), Some(count)) = (bound, listed)
             && u64::from(bound) > count
         {
             warn(format!(

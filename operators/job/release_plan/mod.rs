@@ -322,7 +322,7 @@ fn keys_and_values(
     let statistic = release.statistic.as_statistic();
     let place = format!("{place}.{}", release.statistic.word());
     let keys = statistic.keys(delta_of(cost)).map_err(|unfit| unfit.within(&place))?;
-    let keys = keys.from_people(release.least_people.unwrap_or(1).into());
+    let keys = keys.at_least_people(release.least_people.unwrap_or(1).into());
     let values = statistic.values().map_err(|unfit| unfit.within(&place))?;
     Ok((keys, values))
 }

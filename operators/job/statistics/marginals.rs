@@ -8,8 +8,8 @@ use super::flow::{ReleaseFlow, sums};
 use super::prepared::NumberSensitivity;
 use super::{
     BETWEEN_PARTS, CellKey, ConfiguredNoise, ContributionKind, GroupingSpec, JobStatistic, KeyMemory,
-    KeyPart, KeysSpec, NoiseKind, NoiseOptimality, PreparedStatistic, StatedField, StatisticFlow,
-    StatisticTerms, grouping, key_part,
+    KeyPart, KeysSpec, NoiseKind, NoiseOptimality, NumberErrors, PreparedStatistic, StatedField,
+    StatisticFlow, StatisticTerms, grouping, key_part,
 };
 use crate::accounting::{BudgetUnits, PrivacyCost};
 use crate::dataflow::bounding::Count;
@@ -106,8 +106,14 @@ pub(in crate::job) struct MarginalErrors {
 }
 
 impl MarginalsSpec {
+    /// Returns the number of combinations of categories; `None` if the files of categories cannot be read.
+    pub(in crate::job) fn combinations(&self) -> Option<u64> {
+        let tables = self.marginal_tables().ok()?;
+        Some(tables.workload().sizes().iter().fold(1, |all: u64, size| all.saturating_mul(*size)))
+    }
+
     /// Returns the errors of prepared noise, beside others at its price.
-    pub(in crate::job) fn errors(
+    pub(in crate::job) fn beside_others(
         &self,
         prepared: &PreparedStatistic,
         cost: &PrivacyCost,
@@ -301,21 +307,34 @@ impl JobStatistic for MarginalsSpec {
             1 => "a table".to_owned(),
             tables => format!("{tables} tables"),
         };
+        let each = match self.count {
+            CountedNoun::People => ", each once in a combination",
+            CountedNoun::Records => "",
+        };
         format!(
-            "{tables} of how many {} there are, by {}",
+            "{tables} of how many {} there are{each}, by {}",
             self.count.noun(unit),
             key_part::described(self.by())
         )
     }
 
     fn optimality(&self, prepared: &PreparedStatistic, cost: &PrivacyCost) -> Option<NoiseOptimality> {
-        let MarginalErrors { error, least, .. } = self.errors(prepared, cost)?;
+        let MarginalErrors { error, least, .. } = self.beside_others(prepared, cost)?;
         let of = "all Gaussian noise for these tables, of which none can err less";
         Some(NoiseOptimality { ratio: error / least, of })
     }
 
     fn numbers_of_one(&self, _: usize) -> u32 {
         1
+    }
+
+    /// Those of a cell in the mean of squares: of the largest table there are the most cells, and of the number of all there is one.
+    fn errors(&self, prepared: &PreparedStatistic) -> NumberErrors {
+        let Ok(tables) = self.marginal_tables() else { return NumberErrors::NONE };
+        let sizes: Vec<f64> = tables.sizes().iter().map(|cells| *cells as f64).collect();
+        let squares = prepared.intervals.iter().zip(&sizes).map(|(width, cells)| cells * width.powi(2));
+        let width = (squares.sum::<f64>() / sizes.iter().sum::<f64>()).sqrt();
+        NumberErrors::of(prepared, &[width], 1)
     }
 
     fn memory(&self) -> KeyMemory {

@@ -104,7 +104,7 @@ impl Threshold {
     }
 
     /// The same, for keys that at least this number of people have.
-    pub(in crate::mechanisms) fn from_people(self, people: u64) -> Result<Threshold, Invalid> {
+    pub(in crate::mechanisms) fn at_least_people(self, people: u64) -> Result<Threshold, Invalid> {
         let remedy = "a number of people from 1 to 2^31";
         let kind = if people == 0 { InvalidKind::Zero } else { InvalidKind::TooLarge };
         match i64::try_from(people) {

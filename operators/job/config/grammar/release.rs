@@ -127,8 +127,8 @@ pub(super) const RELEASE: &[JobField] = &[
         .without("1: any number of people")
         .example("least_people = 20")
         .means(
-            "The least number of people of a key that is discovered: k-anonymity of the published keys, whatever the noise. Of keys of \
-             a window, and not of a running total.",
+            "The least number of people of a key that is discovered, up to 2^31: k-anonymity of the published keys, whatever the noise. \
+             Of keys of a window, and not of a running total.",
         )
         .costs("A key needs as many people more to be found, less one."),
     field("release.share", "a number above 0 and at most 1")

@@ -128,7 +128,7 @@ fn coverage(threshold: &Threshold, people: i64, low: impl Fn(i128) -> i128, widt
 fn intervals_of_discovered_keys_hold_the_truth_as_often_as_they_say() {
     let confidence = 0.9;
     let laplace = Threshold::new(laplace(0.5, 1), 1, float(1e-5)).unwrap();
-    let from_20 = threshold(0.1, 1, 1e-6).from_people(20).unwrap();
+    let from_20 = threshold(0.1, 1, 1e-6).at_least_people(20).unwrap();
     for threshold in
         [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(2.0, 1, 1e-3), laplace, from_20]
     {
@@ -175,7 +175,7 @@ fn an_interval_holds_its_own_value_and_is_the_usual_one_far_from_the_threshold()
 fn the_people_that_find_a_key_are_those_of_the_exact_law() {
     let laplace = Threshold::new(laplace(0.5, 1), 1, float(1e-5)).unwrap();
     let large = threshold(1e-9, 1, 1e-6);
-    let from_5 = threshold(20.0, 1, 1e-3).from_people(5).unwrap();
+    let from_5 = threshold(20.0, 1, 1e-3).at_least_people(5).unwrap();
     for threshold in
         [threshold(0.1, 1, 1e-6), threshold(0.1, 10, 1e-6), threshold(20.0, 1, 1e-3), laplace, from_5]
     {
@@ -209,7 +209,7 @@ fn a_key_that_a_person_brings_to_its_least_number_is_as_safe_as_a_lone_one() {
         let any = Threshold::new(noise, keys, float(delta)).unwrap();
         let (reach, law) = law(any.noise());
         for least in [1_i64, 2, 20, 1_000] {
-            let threshold = any.clone().from_people(least.unsigned_abs()).unwrap();
+            let threshold = any.clone().at_least_people(least.unsigned_abs()).unwrap();
             let of = |threshold: &Threshold, people: i64| {
                 let noised = (-reach..=reach).zip(law.iter().copied());
                 let passed =
@@ -226,7 +226,7 @@ fn a_key_that_a_person_brings_to_its_least_number_is_as_safe_as_a_lone_one() {
             }
         }
     }
-    let refused = |people| threshold(0.1, 1, 1e-6).from_people(people).unwrap_err().field().to_owned();
+    let refused = |people| threshold(0.1, 1, 1e-6).at_least_people(people).unwrap_err().field().to_owned();
     assert_eq!([refused(0), refused(1 << 32)], ["people", "people"]);
 }
 
