@@ -36,6 +36,9 @@ impl MarginalsArgs {
     pub(crate) fn run(&self) -> Result<String, Refusal> {
         let MarginalsArgs { ref sizes, ref tables, rho, keys, per_key, json } = *self;
         let sizes: Vec<u64> = sizes.split(',').map(|size| read("sizes", size)).collect::<Result<_, _>>()?;
+        if tables.trim().is_empty() {
+            return Err(Refusal::new(format!("tables: found nothing; give {TABLES}")));
+        }
         let table = |table: &str| {
             // The number of all has no attribute.
             let places = table.split('+').filter(|_| !table.trim().is_empty());
@@ -87,10 +90,12 @@ impl MarginalsArgs {
     }
 }
 
+/// The form of numbers of categories and of tables.
+const TABLES: &str = "whole numbers, such as 10,20,5 for sizes and 0+1,2 for tables";
+
 /// Reads one of several whole numbers.
 fn read(field: &str, text: &str) -> Result<u64, Refusal> {
-    let remedy = "whole numbers, such as 10,20,5 for sizes and 0+1,2 for tables";
     text.trim()
         .parse()
-        .map_err(|_| Refusal::new(format!("{field}: found other than a whole number; give {remedy}")))
+        .map_err(|_| Refusal::new(format!("{field}: found other than a whole number; give {TABLES}")))
 }

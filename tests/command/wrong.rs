@@ -10,7 +10,7 @@ const GOOD: [&str; 17] = [
     "calibrate max --grid 1024 --rho 0.1 --confidence 0.99 --keys 1",
     "calibrate alert --above 500 --rho 0.1 --windows 720 --keys 1 --alarms 1 --wrong 0.05 --per-key 1",
     "calibrate top --k 3 --rho 0.1 --keys 10 --per-key 1 --confidence 0.9",
-    "calibrate marginals --sizes 10,20,5 --tables 0+1,2 --rho 0.1 --records 1",
+    "calibrate marginals --sizes 10,20,5 --tables 0+1,2 --rho 0.1 --keys 1 --per-key 1",
     "calibrate quantile --grid 1024 --rho 0.1 --confidence 0.99 --keys 1 --q 0.5 --per-key 1",
     "calibrate shuffle --people 10000 --local-epsilon 1 --delta 1e-6 --choices 2",
     "calibrate adaptive --people 100000 --error 0.05 --failure 0.05",

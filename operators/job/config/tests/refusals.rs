@@ -102,8 +102,12 @@ fn a_least_number_of_people_without_keys_to_find() {
     let (least, listed) = ("least_people = «20\n", COUNT.replace(KEYS, "[\"a\"]"));
     check(&[
         (COUNT, &format!("{least}{listed}"), &[place, "keys that are not discovered", "keys = \"discover\""]),
-        (COUNT, &format!("{least}running = true\n{COUNT}"), &[place, "running = true"]),
-        (COUNT, &format!("least_people = «0\n{COUNT}"), &[place, "found 0"]),
+        (
+            COUNT,
+            &format!("{least}running = true\n{}", COUNT.replace(", windows = 12", "")),
+            &[place, "running = true"],
+        ),
+        (COUNT, &format!("least_people = «0\n{COUNT}"), &[place, "found zero"]),
     ]);
 }
 
