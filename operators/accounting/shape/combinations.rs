@@ -4,7 +4,7 @@
 //!
 //! Two combinations of categories agree in some attributes and differ in the others, `D`. The vectors by which they move the
 //! residual of the attributes `A` have the inner product `l^2 prod -1 / (n_i - 1)`, over the attributes that are in both `A` and
-//! `D`, where `l` is the length of each. With noise in which one combination has the part `u_A` of its cost in each residual, `k`
+//! `D`, where `l` is the length of each. With noise in which one combination costs `u_A` in each residual, `j`
 //! different combinations of one unit cost in proportion to
 //!
 //! ```text
