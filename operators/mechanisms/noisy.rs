@@ -184,8 +184,11 @@ pub(super) fn settled<K: Key, N: Numbers>(
             Ok(FoundNumbers { noise, reaches, errors: numbers.errors(stated.point), numbers, percent })
         })
         .transpose()?;
+    // Of people who count in part one public key may cost all that the numbers have, beside what finds their other keys.
+    let has_unequal_shares = found.is_some() && !shared && stated.has_unequal_shares();
+    let of_public = if has_unequal_shares { of_found } else { of_keys };
     let numbers =
-        numbers(NumbersOf { spend: of_keys, shared: shared && found.is_none(), finding: 0, level })?;
+        numbers(NumbersOf { spend: of_public, shared: shared && found.is_none(), finding: 0, level })?;
     let person = Sensitivity::each(stated.limits, 1)?;
     let selection = Selection::new(stated.keys, stated.limits.keys(), || {
         let finding = found.as_ref().map_or(&numbers, |found| &found.numbers);
@@ -216,7 +219,8 @@ pub(super) fn settled<K: Key, N: Numbers>(
         parameters: match percent {
             None => stated_form,
             Some(percent) => {
-                Canonical::new("discreet keys found 2").digest(&stated_form).number(percent.into()).finish()
+                let form = if has_unequal_shares { "discreet keys found 3" } else { "discreet keys found 2" };
+                Canonical::new(form).digest(&stated_form).number(percent.into()).finish()
             }
         },
     })

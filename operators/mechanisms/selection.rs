@@ -15,6 +15,9 @@
 //!   found, and the rest on its number, if it is found in this window.
 //! * A key that **is public** takes part in no selection, and spends all of its part on its number.
 //!
+//! Beside a weight a key has no part of its own: one of many records may cost all of the price, beside others of one record. There a
+//! public key spends no more than what finding leaves, too, unless all keys of a person weigh the same.
+//!
 //! In whichever keys a person is, no key costs more than its part, and the delta is that of keys which are not
 //! public. Where one draw of the number of people finds the key and is released, nothing is spent apart. A mean
 //! with one record of a person in a key does so with its count, which has at least that percentage

@@ -81,6 +81,12 @@ pub(super) struct KeyedStatistic<'a, K> {
 }
 
 impl<K: Key> KeyedStatistic<'_, K> {
+    /// Returns true if one key of a person who counts in part may have more of the person than another one.
+    pub(super) fn has_unequal_shares(&self) -> bool {
+        let is_equal = self.range.is_none() && (self.measure == "people" || self.limits.per_key() == 1);
+        self.limits.weight().is_some() && !is_equal
+    }
+
     /// Returns true if the bound or the range may leave something of the data out of the statistic.
     pub(super) fn is_bounded(&self) -> bool {
         let all_keys = self.keys.listed().is_some_and(|keys| keys.len() as u64 <= self.limits.keys());

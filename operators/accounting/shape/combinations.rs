@@ -29,6 +29,8 @@ use super::marginals::{Attributes, Marginals};
 
 /// The most products that a search for the best parts looks at.
 const WORK: usize = 1 << 20;
+/// The most products of a bound: beyond, all combinations count as if they were in one cell.
+const MOST_WORK: usize = 1 << 24;
 /// The most rounds of it.
 const ROUNDS: usize = 60;
 /// The least squared length that a residual is given a part for, over that of all combinations in one cell.
@@ -116,13 +118,25 @@ impl<'w> Combinations<'w> {
         if self.number == 1 {
             return Some(worst);
         }
+        if self.work() > MOST_WORK {
+            // No more than all of them in one cell.
+            let cost = each.checked_mul(self.number)?.checked_mul(self.number)?;
+            return Some(Worst {
+                cost,
+                number: self.number,
+                pairs: vec![(Attributes::first(0), self.number - 1)],
+            });
+        }
         let mut sets: Vec<(i128, Attributes)> =
             self.all().parts().skip(1).map(|differ| (self.pair(differ, costs), differ)).collect();
         sets.sort_unstable_by(|one, other| other.cmp(one));
         for (cost, differ) in sets {
             let others = (self.number - number).min(self.others(differ));
             // The vertex of a parabola that opens downwards, or its ends.
-            let vertex = if cost < 0 { (each + cost * number) / (-2 * cost) } else { others };
+            let vertex = match cost {
+                ..0 => each.checked_add(cost.checked_mul(number)?)? / cost.checked_mul(-2)?,
+                _ => others,
+            };
             for more in [vertex, vertex + 1].map(|more| more.clamp(0, others)) {
                 let all = each.checked_add(cost.checked_mul(more)?)?.checked_mul(number + more)?;
                 if all > worst.cost {
@@ -131,7 +145,7 @@ impl<'w> Combinations<'w> {
                     pairs.pop();
                 }
             }
-            (number, each) = (number + others, each + cost * others);
+            (number, each) = (number + others, each.checked_add(cost.checked_mul(others)?)?);
             pairs.push((differ, others));
             if number == self.number {
                 break;
@@ -162,7 +176,7 @@ impl<'w> Combinations<'w> {
         let terms = self.sets.iter().zip(costs).map(|(set, [low, high])| {
             let both = set.both(differ);
             match (self.others(both), both.iter().count() % 2) {
-                (others, 0) => (high + others - 1) / others,
+                (others, 0) => high / others + i128::from(high % others != 0),
                 (others, _) => -(low / others),
             }
         });

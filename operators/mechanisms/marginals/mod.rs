@@ -69,7 +69,7 @@ pub struct MarginalCounts<K> {
 
 impl<K: Key> MarginalCounts<K> {
     /// Counts records: of one person at most [`per_key`](super::Bound::per_key) in each of [`keys`](super::Bound::keys) combinations
-    /// of all attributes.
+    /// of categories of all attributes. A key of a tally is such a combination, and any other key counts nowhere.
     ///
     /// # Errors
     /// Names `weight` where people count in part, and `bound` where a person moves a number by more than 2^40.

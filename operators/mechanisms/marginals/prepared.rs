@@ -140,7 +140,7 @@ impl<K: Key> NoisyMarginals<K> {
         let sizes: Vec<Vec<usize>> = sets.iter().map(|table| tables.categories(*table)).collect();
         let mut counts: Vec<Vec<i128>> = sizes.iter().map(|sizes| vec![0; sizes.iter().product()]).collect();
         for (key, cell) in exact.iter() {
-            let Some(places) = tables.places_of(key) else { continue };
+            let Some(places) = tables.places_of_combination(key) else { continue };
             let number = self.counts.number(cell);
             for ((table, sizes), counts) in sets.iter().zip(&sizes).zip(&mut counts) {
                 let place = table.iter().zip(sizes).fold(0, |place, (at, size)| place * size + places[at]);

@@ -166,14 +166,32 @@ impl MarginalTables {
         self.workload.tables().iter().map(cell).collect()
     }
 
-    /// Returns the place of each attribute's category, of a key with a text for each.
-    pub(super) fn places_of<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
+    /// Returns the place of each attribute's category, of a key with a text for each, which may be of no category.
+    fn places_of<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
         match key.label() {
             Label::Texts(texts) => self.places(&texts),
             Label::Text(text) => self.places(&[text]),
             Label::Number(number) => self.places(&[number.to_string()]),
             Label::Whole => None,
         }
+    }
+
+    /// Returns the place of each attribute's category, of a [combination](MarginalTables::combination). Another key has none: of two
+    /// keys that are the same combination one would count in the cells of the other.
+    pub(super) fn places_of_combination<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
+        let places = self.places_of(key)?;
+        let own = self
+            .attributes
+            .iter()
+            .zip(&places)
+            .map(|(attribute, place)| attribute.categories[*place].as_str());
+        let is_own = match key.label() {
+            Label::Texts(texts) => own.eq(texts.iter().map(|text| &**text)),
+            Label::Text(text) => own.eq([&*text]),
+            Label::Number(number) => own.eq([number.to_string().as_str()]),
+            Label::Whole => false,
+        };
+        is_own.then_some(places)
     }
 
     /// Returns the cells of all tables, in the order of the tables and of the categories.

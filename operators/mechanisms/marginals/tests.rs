@@ -137,7 +137,13 @@ fn tables_without_noise_are_the_counts() {
         let prepared = Gaussian::rho(490.0).prepare(&counts).unwrap();
         let mut tally = prepared.tally();
         for (key, records) in &said {
-            (0..*records).for_each(|_| tally.absorb((key.clone(), counts.contribution(1, 0))));
+            let combination = tables.combination(key).unwrap_or_default();
+            let combination: Vec<String> = combination.into_iter().map(str::to_owned).collect();
+            (0..*records).for_each(|_| tally.absorb((combination.clone(), counts.contribution(1, 0))));
+            // A key that is no combination would count beside another one of its person.
+            if *key != combination {
+                tally.absorb((key.clone(), counts.contribution(1, 0)));
+            }
         }
         let answer = prepared.draw(tally, None, &mut NoiseSource::seeded(1)).answer;
         let found = numbers(&answer);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::accounting::BudgetUnits;
 use crate::mechanisms::additive::FINDING;
+use crate::mechanisms::weight::Norm;
 use crate::mechanisms::{
     Bound, Gaussian, Head, Keys, Laplace, Mean, Mechanism, Prepared, Range, ReleaseLines, Tally,
 };
@@ -52,6 +53,54 @@ fn public_and_found_keys_cost_no_more_than_their_part() {
             check(name, totals(&gaussian.prepare(total).unwrap(), per_key));
             check(name, totals(&laplace.prepare(total).unwrap(), per_key));
             check(name, totals(&gaussian.clone().selecting(1).prepare(total).unwrap(), per_key));
+        }
+    }
+}
+
+// Refutes a public key that spends all of the price of people who count in part, beside what finds their other keys: one key of all the
+// records of a person, and others of one record or of the value 0; and people whose keys weigh the same and pay for more than that.
+#[test]
+fn people_in_part_pay_for_the_keys_that_are_found_too() {
+    let (keys, most) = (10_u64, 100.0);
+    for (norm, rule, family) in
+        [(Norm::L2, None, Family::Gaussian), (Norm::L1, Some(Laplace::epsilon(0.1)), Family::Laplace)]
+    {
+        let limits = |per_key| Bound::keys(keys).per_key(per_key).weight(1, norm).checked().unwrap();
+        let discover = || Keys::<u32>::discover(1e-6);
+        let range = Range::new(0, 100).unwrap();
+        for (total, least, is_equal) in [
+            (Total::count(limits(100), discover()), 1.0, false),
+            (Total::sum(range, limits(1), discover()), 0.0, false),
+            (Total::people(limits(1), discover()), most, true),
+        ] {
+            let total = total.unwrap();
+            let most = if is_equal { 1.0 } else { most };
+            let prepared = match &rule {
+                Some(laplace) => laplace.prepare(&total).unwrap(),
+                None => Gaussian::rho(0.1).prepare(&total).unwrap(),
+            };
+            let threshold = prepared.selection.threshold().unwrap().noise().scale();
+            let [known, first] =
+                [prepared.noise(), prepared.noise_of_found().unwrap()].map(|of| of[0].scale());
+            let mut worst = 0.0_f64;
+            for public in 0..=keys {
+                for large in [0, 1, keys] {
+                    let shares: Vec<f64> =
+                        (0..keys).map(|key| if key < large || is_equal { most } else { least }).collect();
+                    let length = match norm {
+                        Norm::L1 => shares.iter().sum::<f64>(),
+                        Norm::L2 => shares.iter().map(|share| share * share).sum::<f64>().sqrt(),
+                    };
+                    let factor = (most / length.max(1e-9)).min(1.0);
+                    let cost = |(key, share): (u64, &f64)| match key < public {
+                        true => key_cost(family, &[(share * factor, known)]),
+                        false => key_cost(family, &[(1.0, threshold), (share * factor, first)]),
+                    };
+                    worst = worst.max((0..).zip(&shares).map(cost).sum());
+                }
+            }
+            assert!((0.08..=0.1 * (1.0 + 1e-6)).contains(&worst), "{norm:?} {least}: {worst}");
+            assert_eq!(known < first, is_equal, "{norm:?} {least}");
         }
     }
 }
