@@ -249,6 +249,7 @@ impl<K: Key> Keys<K> {
     }
 
     /// The least number of people of a key that is discovered, if one is stated.
+    #[cfg(feature = "cli")]
     pub(crate) fn least_people(&self) -> Option<u64> {
         match &self.0 {
             KeyChoice::Discover { people, .. } => Some(*people).filter(|people| *people > 1),
