@@ -2,7 +2,7 @@
 //! beside the number of each key with Gaussian noise, which is the release that an alert takes the place of.
 //!
 //! Each setting makes the lines of a window from exact counts: nobody is above the threshold, so that every key of every window is
-//! asked for. CPU time of one thread, the best of rounds in which the settings take turns.
+//! asked for. Time of one thread, the best of rounds in which the settings take turns.
 //!
 //! The limit is a geometric draw by a coin of the exact bits of `exp` for each doubling of its scale, where a Gaussian draw has
 //! a table; and the text of a line, as in the others.

@@ -2,7 +2,7 @@
 //! beside the same counts without protection, and beside the count of each combination by itself with Gaussian noise: a plain
 //! histogram of the largest table alone.
 //!
-//! Cells are from exact counts of each combination; lines are made of none, since their text is the same for all of these. CPU time of
+//! Cells are from exact counts of each combination; lines are made of none, since their text is the same for all of these. Time of
 //! one thread, the best of rounds in which the settings take turns.
 //!
 //! The limit is the draws: one for each cell, as of the histogram.

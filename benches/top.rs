@@ -3,7 +3,7 @@
 //! of.
 //!
 //! Each setting makes the lines of a window from exact counts, of which the number falls with the place of the key as on a web site.
-//! CPU time of one thread, the best of rounds in which the settings take turns.
+//! Time of one thread, the best of rounds in which the settings take turns.
 //!
 //! The limit is the weight of each distance, a product of a factor for each byte, which is computed again in each round.
 #![allow(clippy::print_stdout)]

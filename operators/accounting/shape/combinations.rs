@@ -41,7 +41,7 @@ const ONE: f64 = (1_u64 << 48) as f64;
 /// Returns the parts of the cost of one combination that residuals have, and the cost of this number of combinations over that of
 /// one.
 pub(super) fn parts(workload: &Marginals, sets: &[Attributes], combinations: u64) -> (Vec<f64>, f64) {
-    let several = Combinations::new(sets, workload.sizes(), combinations);
+    let several = Combinations::new(workload, sets, combinations);
     let roots: Vec<f64> = sets.iter().map(|set| workload.root_of_cost(*set)).collect();
     let best_for = |lengths: &[f64]| {
         let parts: Vec<f64> = roots.iter().zip(lengths).map(|(root, length)| root / length.sqrt()).collect();
@@ -75,8 +75,8 @@ pub(super) fn parts(workload: &Marginals, sets: &[Attributes], combinations: u64
 
 /// The different combinations of one unit.
 pub(crate) struct Combinations<'w> {
-    sets: &'w [Attributes],
     sizes: &'w [u64],
+    sets: &'w [Attributes],
     /// The most combinations.
     number: i128,
 }
@@ -91,11 +91,11 @@ struct Worst {
 }
 
 impl<'w> Combinations<'w> {
-    /// States the sets of attributes of the residuals, the numbers of categories, and the most combinations of a unit.
-    pub(crate) fn new(sets: &'w [Attributes], sizes: &'w [u64], number: u64) -> Combinations<'w> {
+    /// States the sets of attributes of the residuals of a workload, and the most combinations of a unit.
+    pub(crate) fn new(workload: &'w Marginals, sets: &'w [Attributes], number: u64) -> Combinations<'w> {
         // Nobody has more than there are.
-        let all = sizes.iter().fold(1_u64, |all, size| all.saturating_mul(*size));
-        Combinations { sets, sizes, number: number.min(all).into() }
+        let number = number.min(workload.combinations()).into();
+        Combinations { sizes: workload.sizes(), sets, number }
     }
 
     /// Returns the most that any combinations of one unit cost, rounded up, where one costs as much in each residual, rounded down
@@ -114,9 +114,8 @@ impl<'w> Combinations<'w> {
         // What one of `number` combinations costs, with its pairs.
         let mut each = costs.iter().try_fold(0_i128, |sum, [_, high]| sum.checked_add(*high))?;
         let (mut number, mut pairs) = (1, Vec::new());
-        let mut worst = Worst { cost: each, number: 1, pairs: Vec::new() };
         if self.number == 1 {
-            return Some(worst);
+            return Some(Worst { cost: each, number, pairs });
         }
         if self.work() > MOST_WORK {
             // No more than all of them in one cell.
@@ -130,6 +129,8 @@ impl<'w> Combinations<'w> {
         let mut sets: Vec<(i128, Attributes)> =
             self.all().parts().skip(1).map(|differ| (self.pair(differ, costs), differ)).collect();
         sets.sort_unstable_by(|one, other| other.cmp(one));
+        // The most so far: its cost, its number, and of how many sets all pairs are in it, beside some of the next one.
+        let mut most = (each, 1, 0);
         for (cost, differ) in sets {
             let others = (self.number - number).min(self.others(differ));
             // The vertex of a parabola that opens downwards, or its ends.
@@ -139,10 +140,8 @@ impl<'w> Combinations<'w> {
             };
             for more in [vertex, vertex + 1].map(|more| more.clamp(0, others)) {
                 let all = each.checked_add(cost.checked_mul(more)?)?.checked_mul(number + more)?;
-                if all > worst.cost {
-                    pairs.push((differ, more));
-                    worst = Worst { cost: all, number: number + more, pairs: pairs.clone() };
-                    pairs.pop();
+                if all > most.0 {
+                    most = (all, number + more, pairs.len());
                 }
             }
             (number, each) = (number + others, each.checked_add(cost.checked_mul(others)?)?);
@@ -151,7 +150,12 @@ impl<'w> Combinations<'w> {
                 break;
             }
         }
-        Some(worst)
+        let (cost, number, whole) = most;
+        pairs.truncate(whole + 1);
+        if let Some(((_, last), former)) = pairs.split_last_mut() {
+            *last = number - 1 - former.iter().map(|(_, others)| *others).sum::<i128>();
+        }
+        Some(Worst { cost, number, pairs })
     }
 
     /// Returns the set of all attributes.
@@ -237,9 +241,9 @@ pub(super) fn grids(workload: &Marginals, combinations: u64) -> impl Iterator<It
 /// Returns the squared length by which a unit of this number of combinations moves a table.
 pub(super) fn in_table(workload: &Marginals, table: Attributes, combinations: u64) -> f64 {
     let size = |attribute| workload.size(attribute);
-    let (cells, all) = (table.product(size), Attributes::first(workload.sizes().len()).product(size));
+    let all = workload.sizes().iter().map(|size| *size as f64).product::<f64>();
     // So many are of one cell; more are of others.
-    let (combinations, of_one) = ((combinations as f64).min(all), all / cells);
+    let (combinations, of_one) = ((combinations as f64).min(all), all / table.product(size));
     let filled = (combinations / of_one).floor();
     filled * of_one.powi(2) + (combinations - filled * of_one).powi(2)
 }
@@ -275,6 +279,18 @@ mod tests {
                 assert!(design.error(0.1) <= (combinations as f64 / 0.2).sqrt());
             }
         }
+    }
+
+    // Refutes a bound of a workload with too many products that is below that of all combinations in one cell.
+    #[test]
+    fn beyond_all_products_combinations_are_of_one_cell() {
+        let table: Vec<usize> = (0..9).collect();
+        let workload = Marginals::new(&[2; 16], &[&table]).unwrap();
+        let sets = workload.residuals();
+        assert!(sets.len() << 16 > MOST_WORK);
+        let most = |number| Combinations::new(&workload, &sets, number).most(&vec![[5, 6]; sets.len()]);
+        let one = 6 * sets.len() as i128;
+        assert_eq!([1, 2, 1_000].map(most), [Some(one), Some(4 * one), Some(1_000_000 * one)]);
     }
 
     // Refutes a table whose cells hold more combinations of a unit than there are of one cell.

@@ -170,6 +170,11 @@ impl Marginals {
         &self.sizes
     }
 
+    /// Returns the number of combinations of a category of each attribute.
+    pub(crate) fn combinations(&self) -> u64 {
+        self.sizes.iter().fold(1, |all: u64, size| all.saturating_mul(*size))
+    }
+
     /// Returns the number of categories of an attribute.
     pub(super) fn size(&self, attribute: usize) -> f64 {
         self.sizes[attribute] as f64
@@ -268,8 +273,7 @@ impl MarginalsDesign {
                 categories * (workload.eigenvalue(set) * lengths.of(workload, set)).sqrt()
             };
             let norm: f64 = workload.residuals().into_iter().map(root).sum();
-            norm * norm
-                / Attributes::first(workload.sizes.len()).product(|attribute| workload.size(attribute))
+            norm * norm / workload.sizes.iter().map(|size| *size as f64).product::<f64>()
         });
         let least = least.fold(0.0, f64::max);
         let part = |(of, part)| ResidualPart { of, part };

@@ -325,7 +325,7 @@ where
     /// Counts the records of several tables together, by categories of attributes: `key` has a text for each, in their order.
     ///
     /// One person more or less has records in at most `keys` combinations of all attributes, at most `per_key` in each; one record
-    /// is in one. Tables agree in all of their sums, and err as little together as Gaussian noise can
+    /// is in one. Tables agree in all of their sums, and err less together than side by side
     /// ([`MarginalCounts`]). The key of a released cell has a text such as `country=DE` for each attribute of its table
     /// ([`MarginalCell`](crate::mechanisms::MarginalCell)).
     ///

@@ -186,6 +186,14 @@ fn mistakes_of_lines_and_rows_are_found() {
     assert!(refuted(&rows), "a row too few");
 }
 
+// Refutes canaries within the bound, by which no record beyond it would be found to count.
+#[test]
+fn canaries_bring_more_than_counts() {
+    let released = Released::of(audit(PAIR, COUNT));
+    let plans = released.audit.job.release_plans(released.audit.job.horizon()).unwrap();
+    assert_eq!(released.copy.shape.records, plans[0].bound.checked().unwrap().per_key() + 1);
+}
+
 // Refutes an audit of another release than the one that is asked for, and one that passes in silence.
 #[test]
 fn what_is_not_audited_is_said() {

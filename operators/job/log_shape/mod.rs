@@ -335,8 +335,7 @@ impl<'c> Counted<'c> {
     fn new(job: &Job, offers: &'c [ReleasePlan], fields: &ReleaseFields) -> Counted<'c> {
         let release = |offer: &'c ReleasePlan| {
             // Of tables any combination may be one.
-            let listed =
-                offer.keys.listed().filter(|_| !matches!(offer.statistic, StatisticSpec::Marginals(_)));
+            let listed = offer.keys.listed().filter(|_| offer.statistic.as_statistic().tabled().is_none());
             let numbers = listed.iter().flat_map(|keys| keys.iter().cloned()).zip(0u32..).collect();
             CountedRelease {
                 key: fields.key(offer),

@@ -12,7 +12,7 @@ use super::page::short;
 use crate::decimal::Decimal;
 use crate::job::config::{BudgetShare, CalendarUnit, Every, Job, PriceSpec, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::{ContributionKind, NoiseKind, StatisticSpec};
+use crate::job::statistics::{ContributionKind, NoiseKind};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::Noised;
 use crate::time::Span;
@@ -137,16 +137,14 @@ impl Job {
         let WindowPresence { people: present, records } = presence(at, offer, release)?;
         let keys = f64::from(release.bound.most_keys()).min(records.max(1.0));
         let cells = settled.threshold.is_none().then(|| offer.keys.listed()).flatten();
+        let tabled = statistic.tabled();
         let most = f64::from(release.bound.per_key.unwrap_or(1));
         let (own, found_among) = match (settled.threshold, &cells) {
             (Some(threshold), _) => (threshold as f64, Some(present)),
             (None, Some(cells)) => {
                 let cells = (cells.len() as f64).max(1.0);
                 // Each combination of a person is in a cell of each table.
-                let tables = match &release.statistic {
-                    StatisticSpec::Marginals(marginals) => marginals.tables.len() as f64,
-                    _ => 1.0,
-                };
+                let tables = tabled.as_ref().map_or(1.0, |tabled| tabled.tables as f64);
                 (present * (tables * keys).min(tables * cells) / cells, None)
             }
             (None, None) => (present, None),
@@ -168,9 +166,8 @@ impl Job {
         let noise = apart.filter(|_| is_found).map_or(&settled.noise[..], |found| &found.noise[..]);
         let typical = noise.iter().filter_map(Noised::typical).map(|typical| typical.nine_tenths).max();
         let typical = typical.map(|ranks| ranks as f64 / counted);
-        let has_keys = !matches!(release.statistic, StatisticSpec::Marginals(_));
         let listed = cells
-            .filter(|_| has_keys && release.statistic.grouping().is_some())
+            .filter(|_| tabled.is_none() && release.statistic.grouping().is_some())
             .map(|cells| cells.len() as u64);
         let (changes, unconditional, keys) = (Vec::new(), false, None);
         Some((

@@ -12,7 +12,7 @@ use crate::job::config::{Job, Protected, ReleaseSpec};
 use crate::job::log_shape::LogShape;
 use crate::job::log_shape::cells::CellMeasure;
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::{ContributionKind, StatisticSpec};
+use crate::job::statistics::ContributionKind;
 use crate::job::unfit::UnfitJob;
 
 /// The expected errors of single keys of a release.
@@ -81,8 +81,7 @@ impl Job {
         let statistic = release.statistic.as_statistic();
         // The last windows that a sliding total has are not counted one by one.
         // Cells of tables are none of the keys of a log.
-        let is_of_tables = matches!(release.statistic, StatisticSpec::Marginals(_));
-        if is_of_tables
+        if statistic.tabled().is_some()
             || !statistic.is_keyed()
             || (release.running.is_some() && release.total_windows().is_some())
         {

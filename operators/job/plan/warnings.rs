@@ -10,7 +10,7 @@ use crate::accounting::{PrivacyCost, Promise};
 use crate::dataflow::Schedule;
 use crate::job::config::{CalendarUnit, Every, Job, Protected, RecordFormat, RecordOrder, ReleaseSpec};
 use crate::job::release_plan::ReleasePlan;
-use crate::job::statistics::{NoiseKind, StatisticSpec};
+use crate::job::statistics::NoiseKind;
 use crate::mechanisms::Ranks;
 use crate::time::{in_utc, in_words, known, repeated_times_after};
 
@@ -63,9 +63,9 @@ pub(super) fn warnings(job: &Job, offers: &[ReleasePlan], plan: &Plan) -> Vec<St
             _ => {}
         }
         let (bound, listed) = (job.releases.get(index).and_then(|release| release.bound.keys), planned.keys);
-        let listed = match (listed, job.releases.get(index).map(|release| &release.statistic)) {
-            (_, Some(StatisticSpec::Marginals(marginals))) => marginals.combinations(),
-            (PlannedKeys::Public { count }, _) => Some(count),
+        let listed = match (offer.statistic.as_statistic().tabled(), listed) {
+            (Some(tabled), _) => Some(tabled.combinations),
+            (None, PlannedKeys::Public { count }) => Some(count),
             _ => None,
         };
         if let (Some(bound), Some(count)) = (bound, listed)

@@ -21,7 +21,7 @@ use crate::job::sources::{PersonIdentity, SourceRecord};
 use crate::job::unfit::UnfitJob;
 use crate::mechanisms::{
     Attribute, ContributionBound, Cut, DecimalPoint, Key as _, Keys, Label, MarginalCell, MarginalCounts,
-    MarginalTables, Mechanism, NoisyMarginals, Statistic as _,
+    MarginalTables, Mechanism, Noised, NoisyMarginals, Statistic as _,
 };
 
 /// Tables of counts over categories.
@@ -95,6 +95,14 @@ impl MarginalsSpec {
     }
 }
 
+/// The keys of people that are in tables: combinations of categories, each of which is in a cell of each table.
+pub(in crate::job) struct TabledKeys {
+    /// The number of tables.
+    pub(in crate::job) tables: u64,
+    /// The number of combinations.
+    pub(in crate::job) combinations: u64,
+}
+
 /// The errors of tables: roots of means of squared deviations, of all cells.
 pub(in crate::job) struct MarginalErrors {
     /// The error of the noise that is drawn.
@@ -106,12 +114,6 @@ pub(in crate::job) struct MarginalErrors {
 }
 
 impl MarginalsSpec {
-    /// Returns the number of combinations of categories; `None` if the files of categories cannot be read.
-    pub(in crate::job) fn combinations(&self) -> Option<u64> {
-        let tables = self.marginal_tables().ok()?;
-        Some(tables.workload().sizes().iter().fold(1, |all: u64, size| all.saturating_mul(*size)))
-    }
-
     /// Returns the errors of prepared noise, beside others at its price.
     pub(in crate::job) fn beside_others(
         &self,
@@ -121,9 +123,7 @@ impl MarginalsSpec {
         let tables = self.marginal_tables().ok()?;
         let (rho, moved) =
             (cost.rho_and_delta()?.0.to_float_up(), &prepared.sensitivities.first()?.sensitivity);
-        let sizes: Vec<f64> = tables.sizes().iter().map(|cells| *cells as f64).collect();
-        let squares = prepared.noise.iter().zip(&sizes).map(|(noise, cells)| cells * noise.scale().powi(2));
-        let error = (squares.sum::<f64>() / sizes.iter().sum::<f64>()).sqrt();
+        let error = in_mean_of_squares(&tables, prepared.noise.iter().map(Noised::scale));
         let design = tables.workload().design_for(u64::try_from(moved.l0()).ok()?);
         let each = moved.linf() as f64;
         Some(MarginalErrors {
@@ -225,6 +225,16 @@ fn listed(node: &ConfigNode<'_>, beside: &Path) -> Option<KeysSpec> {
         return node.refuse("categories to discover", "a list of categories, or { file = .. }");
     }
     grouping::key_list(node, 1)
+}
+
+/// Returns the root of the mean of the squares of all cells, of a number for the cells of each table.
+fn in_mean_of_squares(tables: &MarginalTables, numbers: impl Iterator<Item = f64>) -> f64 {
+    let (mut squares, mut all) = (0.0, 0.0);
+    for (number, cells) in numbers.zip(tables.sizes()) {
+        squares += cells as f64 * number.powi(2);
+        all += cells as f64;
+    }
+    (squares / all).sqrt()
 }
 
 /// Returns the categories of the parts of a key.
@@ -331,10 +341,13 @@ impl JobStatistic for MarginalsSpec {
     /// Those of a cell in the mean of squares: of the largest table there are the most cells, and of the number of all there is one.
     fn errors(&self, prepared: &PreparedStatistic) -> NumberErrors {
         let Ok(tables) = self.marginal_tables() else { return NumberErrors::NONE };
-        let sizes: Vec<f64> = tables.sizes().iter().map(|cells| *cells as f64).collect();
-        let squares = prepared.intervals.iter().zip(&sizes).map(|(width, cells)| cells * width.powi(2));
-        let width = (squares.sum::<f64>() / sizes.iter().sum::<f64>()).sqrt();
+        let width = in_mean_of_squares(&tables, prepared.intervals.iter().copied());
         NumberErrors::of(prepared, &[width], 1)
+    }
+
+    fn tabled(&self) -> Option<TabledKeys> {
+        let combinations = self.marginal_tables().ok()?.workload().combinations();
+        Some(TabledKeys { tables: self.tables.len() as u64, combinations })
     }
 
     fn memory(&self) -> KeyMemory {

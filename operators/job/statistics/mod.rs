@@ -56,8 +56,8 @@ pub use histogram::HistogramSpec;
 pub(super) use key_part::BETWEEN_PARTS;
 pub use key_part::KeyPart;
 pub(super) use keys::CellKey;
-pub(in crate::job) use marginals::MarginalErrors;
 pub use marginals::MarginalsSpec;
+pub(in crate::job) use marginals::{MarginalErrors, TabledKeys};
 pub use max::{AltogetherSpec, JobFunction, MaxSpec, MaximumOf, MinSpec, MonotoneSpec};
 pub use mean::{MeanOfRecords, MeanSpec};
 pub use means::MeansSpec;
@@ -165,6 +165,11 @@ pub(crate) trait JobStatistic {
     fn people_for_a_tenth(&self, errors: &NumberErrors) -> f64 {
         // If a rank is promised, a tenth of the people; of several quantiles, the one with the largest error.
         10.0 * errors.largest()
+    }
+
+    /// Returns what its cells are, where they are none of the keys of a person; `None` if each key is a cell.
+    fn tabled(&self) -> Option<TabledKeys> {
+        None
     }
 
     /// Returns the errors of its numbers, by which the error of a cell is found.

@@ -20,8 +20,7 @@ pub(super) fn cost_within(
 ) -> bool {
     let sets: Vec<Attributes> = residuals.iter().map(|residual| residual.of).collect();
     let costs: Option<Vec<[i128; 2]>> = residuals.iter().map(cost).collect();
-    let several = Combinations::new(&sets, tables.workload().sizes(), combinations);
-    let most = costs.and_then(|costs| several.most(&costs));
+    let most = costs.and_then(|costs| Combinations::new(tables.workload(), &sets, combinations).most(&costs));
     most.and_then(|most| u128::try_from(most).ok()).is_some_and(|most| most <= budget.to_bits())
 }
 

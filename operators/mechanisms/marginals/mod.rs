@@ -2,8 +2,8 @@
 //!
 //! Tables that share attributes hold much of the same: each is made of *residuals*, of which that of a set of attributes is what
 //! no table of fewer of them says. Each residual is measured once, with noise of its own, and each table is put together from the
-//! residuals of its attributes. So tables agree in all of their sums, and together they err as little as any Gaussian noise can
-//! ([`shape::marginals`](crate::accounting::shape::Marginals) has the parts of the price, and the bound).
+//! residuals of its attributes. So tables agree in all of their sums, and together they err as little as any Gaussian noise
+//! can, where a person has one combination ([`shape::marginals`](crate::accounting::shape::Marginals) has the parts of the price, and the bounds).
 //!
 //! # In whole numbers
 //!

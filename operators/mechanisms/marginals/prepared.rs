@@ -13,7 +13,6 @@ use crate::invalid::Invalid;
 use crate::mechanisms::Gaussian;
 use crate::mechanisms::additive::{Additive, Family, UncheckedNoise, unproved};
 use crate::mechanisms::answer::{Answer, Estimate, EstimateFormat, EstimatesPerKey, Noised};
-use crate::mechanisms::bound::Sensitivity;
 use crate::mechanisms::keys::{Key, Keys};
 use crate::mechanisms::mechanism::{Drawn, Mechanism, Prepared, Sealed, parameters};
 use crate::mechanisms::spend::Spend;
@@ -75,7 +74,7 @@ impl<K: Key> NoisyMarginals<K> {
     fn new(asked: &UncheckedNoise, counts: &MarginalCounts<K>) -> Result<NoisyMarginals<K>, Invalid> {
         let (spend, confidence) = (asked.spend()?, asked.confidence()?);
         let (tables, moved) = (&counts.tables, counts.moved);
-        let residuals = residuals(tables, spend, &moved)?;
+        let residuals = residuals(counts, spend)?;
         let deviations: Vec<f64> =
             tables.workload().tables().iter().map(|table| deviation(tables, &residuals, *table)).collect();
         let is_normal = residuals.iter().all(|residual| residual.noise.deviation() >= FEW);
@@ -157,9 +156,8 @@ impl<K: Key> NoisyMarginals<K> {
 }
 
 /// Returns the residuals with their noise, by which a person of any combinations costs no more than what is spent.
-fn residuals(tables: &MarginalTables, spend: Spend, moved: &Sensitivity) -> Result<Vec<Residual>, Invalid> {
-    // The number of combinations of a unit.
-    let combinations = u64::try_from(moved.l0()).unwrap_or(u64::MAX);
+fn residuals<K>(counts: &MarginalCounts<K>, spend: Spend) -> Result<Vec<Residual>, Invalid> {
+    let (tables, combinations) = (&counts.tables, counts.limits.keys());
     let design = tables.workload().design_for(combinations);
     let parts: Vec<f64> = design.parts().iter().map(|residual| residual.part).collect();
     let mut times = design.times();
@@ -168,7 +166,7 @@ fn residuals(tables: &MarginalTables, spend: Spend, moved: &Sensitivity) -> Resu
         let of_one: Vec<f64> = parts.iter().map(|part| part / times).collect();
         let residual = |(residual, spend): (&ResidualPart, Spend)| {
             let sizes = tables.categories(residual.of);
-            let one = moved.of_residual(&sizes)?;
+            let one = counts.moved.of_residual(&sizes)?;
             let noise = Additive::within(Family::Gaussian, spend, &one)?;
             // Each is of a table.
             let table = tables.workload().tables().iter().position(|table| table.holds(residual.of));

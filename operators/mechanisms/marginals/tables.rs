@@ -142,19 +142,9 @@ impl MarginalTables {
         of.iter().map(|at| self.attributes[at].categories.len()).collect()
     }
 
-    /// Returns the place of each attribute's category, of texts in the order of the attributes; `None` for a record that counts in
-    /// no table.
-    fn places(&self, texts: &[impl AsRef<str>]) -> Option<Vec<usize>> {
-        if texts.len() != self.attributes.len() {
-            return None;
-        }
-        self.attributes.iter().zip(texts).map(|(attribute, text)| attribute.place(text.as_ref())).collect()
-    }
-
     /// Returns the categories of a key with a text for each attribute, in their order; `None` if it counts in no table.
     pub(crate) fn combination<K: Key>(&self, key: &K) -> Option<Vec<&str>> {
-        let places = self.places_of(key)?;
-        Some(self.attributes.iter().zip(places).map(|(own, place)| own.categories[place].as_str()).collect())
+        self.each_of(key, |attribute, text| Some(attribute.categories[attribute.place(text)?].as_str()))
     }
 
     /// Returns the cells of all tables that count the records of a key.
@@ -166,32 +156,28 @@ impl MarginalTables {
         self.workload.tables().iter().map(cell).collect()
     }
 
-    /// Returns the place of each attribute's category, of a key with a text for each, which may be of no category.
-    fn places_of<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
-        match key.label() {
-            Label::Texts(texts) => self.places(&texts),
-            Label::Text(text) => self.places(&[text]),
-            Label::Number(number) => self.places(&[number.to_string()]),
-            Label::Whole => None,
-        }
-    }
-
     /// Returns the place of each attribute's category, of a [combination](MarginalTables::combination). Another key has none: of two
     /// keys that are the same combination one would count in the cells of the other.
     pub(super) fn places_of_combination<K: Key>(&self, key: &K) -> Option<Vec<usize>> {
-        let places = self.places_of(key)?;
-        let own = self
-            .attributes
-            .iter()
-            .zip(&places)
-            .map(|(attribute, place)| attribute.categories[*place].as_str());
-        let is_own = match key.label() {
-            Label::Texts(texts) => own.eq(texts.iter().map(|text| &**text)),
-            Label::Text(text) => own.eq([&*text]),
-            Label::Number(number) => own.eq([number.to_string().as_str()]),
-            Label::Whole => false,
+        self.each_of(key, |attribute, text| attribute.places.get(text).copied())
+    }
+
+    /// Asks each attribute for something of its text in a key; `None` if there are other texts than one for each.
+    fn each_of<'t, K: Key, T>(
+        &'t self,
+        key: &K,
+        of: impl Fn(&'t Attribute, &str) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let texts = match key.label() {
+            Label::Texts(texts) => texts,
+            Label::Text(text) => vec![text],
+            Label::Number(number) => vec![number.to_string().into()],
+            Label::Whole => Vec::new(),
         };
-        is_own.then_some(places)
+        let is_of_each = texts.len() == self.attributes.len();
+        let each =
+            || self.attributes.iter().zip(&texts).map(|(attribute, text)| of(attribute, text)).collect();
+        is_of_each.then(each).flatten()
     }
 
     /// Returns the cells of all tables, in the order of the tables and of the categories.
