@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cluster::{WINDOWS, chosen, crowd, set, start_as};
+use crate::cluster::{WINDOWS, beside, chosen, crowd, hosts, set, start_as};
 use crate::in_parallel;
 use crate::jobs::{HEADER, tallies};
 use crate::scene::{Printed, Said, Scene};
@@ -100,6 +100,30 @@ fn equal_copies_may_lie_anywhere() {
         }
         assert_eq!(total(&scene), 3_000 * 4, "{command}");
         assert_eq!(scene.charged("job.ledger").0, WINDOWS as u64);
+    }
+}
+
+// Refutes processes of which each counts the keys of its own file, of which there are as many, under one name.
+#[test]
+fn processes_with_different_files_of_keys_end_and_seal_nothing() {
+    let listed = "keys = [\"a\", \"b\", \"c\"]";
+    let job = chosen().replace(listed, "keys = { file = \"keys.txt\" }");
+    assert!(job.contains("keys.txt"));
+    let scene = set(&chosen(), &crowd());
+    let other = beside(&scene);
+    for (c, code) in [("C", 78), ("c", 0)] {
+        hosts(&scene);
+        other.write("hosts", scene.read("hosts"));
+        for (scene, c) in [(&scene, "c"), (&other, c)] {
+            scene.write("job.toml", &job);
+            scene.write("keys.txt", format!("a\nb\n{c}\n"));
+        }
+        let lives = [(&scene, 0), (&other, 1)]
+            .map(|(scene, process)| start_as(scene, process, &["replay", "job.toml", "-w", "2"]));
+        for said in lives.map(|life| life.end()) {
+            assert_eq!(said.code, Some(code), "{said:?}");
+            assert_eq!(said.err.contains("runs another job file"), code != 0, "{said:?}");
+        }
     }
 }
 
