@@ -103,12 +103,15 @@ fn equal_copies_may_lie_anywhere() {
     }
 }
 
-// Refutes processes of which each counts the keys of its own file, of which there are as many, under one name.
+// Refutes processes of which each takes its texts for the categories of its own file, of which there are as many, under one name.
 #[test]
-fn processes_with_different_files_of_keys_end_and_seal_nothing() {
-    let listed = "keys = [\"a\", \"b\", \"c\"]";
-    let job = chosen().replace(listed, "keys = { file = \"keys.txt\" }");
-    assert!(job.contains("keys.txt"));
+fn processes_with_different_files_of_categories_end_and_seal_nothing() {
+    let count = "count = { by = \"page\", keys = [\"a\", \"b\", \"c\"] }";
+    let tables = "marginals = { by = \"page\", tables = [[\"page\"]], categories = { page = { file = \"pages.txt\" } } }";
+    let [pure, price] = ["budget = { epsilon = 480 }", "cost = { epsilon = 80 }"];
+    let job = chosen().replace("laplace", "gaussian").replace(pure, "budget = { rho = 480 }");
+    let job = job.replace(price, "share = 1").replace(count, tables);
+    assert!(job.contains(tables) && job.contains("share = 1") && job.contains("rho = 480"), "{job}");
     let scene = set(&chosen(), &crowd());
     let other = beside(&scene);
     for (c, code) in [("C", 78), ("c", 0)] {
@@ -116,8 +119,10 @@ fn processes_with_different_files_of_keys_end_and_seal_nothing() {
         other.write("hosts", scene.read("hosts"));
         for (scene, c) in [(&scene, "c"), (&other, c)] {
             scene.write("job.toml", &job);
-            scene.write("keys.txt", format!("a\nb\n{c}\n"));
+            scene.write("pages.txt", format!("a\nb\n{c}\n"));
         }
+        fs::remove_file(scene.at("job.ledger")).unwrap();
+        scene.init();
         let lives = [(&scene, 0), (&other, 1)]
             .map(|(scene, process)| start_as(scene, process, &["replay", "job.toml", "-w", "2"]));
         for said in lives.map(|life| life.end()) {

@@ -88,8 +88,9 @@ pub(super) fn stated(job: &Job, release: &ReleaseSpec, offer: &ReleasePlan) -> V
         let Some(value) = value else { continue };
         let name = format!("{word}.{field}");
         terms = match field {
-            // The keys themselves, wherever they are listed, are bound by the mechanism.
+            // The keys themselves, and categories, wherever they are listed, are bound by the mechanism.
             "keys" => terms.showing(&name, keys(release, offer)),
+            "categories" => terms.showing(&name, categories(statistic).unwrap_or(value)),
             // Those of an alert are shown below, stated or not.
             "windows" => terms,
             _ => terms.binding(&name, value),
@@ -255,6 +256,14 @@ fn keys(release: &ReleaseSpec, offer: &ReleasePlan) -> String {
         };
     }
     keys
+}
+
+/// Formats the categories of marginals, wherever they are listed; `None` if their files cannot be read.
+fn categories(statistic: &StatisticSpec) -> Option<String> {
+    let StatisticSpec::Marginals(marginals) = statistic else { return None };
+    let tables = marginals.marginal_tables().ok()?;
+    let each = tables.attributes().iter().map(|attribute| (attribute.name(), attribute.categories()));
+    Some(format!("{:?}", each.collect::<Vec<_>>()))
 }
 
 /// A change of the budget by releases that were added or removed.

@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use super::*;
 use crate::dataflow::announce_end;
 use crate::ledger::{Digest, LedgerKey};
-use crate::mechanisms::Key as _;
 
 /// The processes of a job that has several.
 #[derive(Clone, Debug)]
@@ -72,14 +71,7 @@ impl Job {
         let agreed =
             (kind, key.fingerprint(), &self.name, self.version, self.account(), &self.privacy.privacy_unit);
         let bundles: Vec<_> = asks.iter().map(|ask| (&ask.name, ask.version, ask.terms.digest())).collect();
-        // Keys print as nothing that can be compared, and their files may differ between machines.
-        let keys = offers.iter().map(|offer| {
-            let listed = offer.keys.listed().unwrap_or_default();
-            let bytes: Vec<u8> = listed.iter().flat_map(|key| *Digest::of(&key.to_bytes()).bytes()).collect();
-            Digest::of(&bytes)
-        });
-        let keys: Vec<Digest> = keys.collect();
-        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?} {bundles:?} {keys:?}").as_bytes());
+        let agreement = Digest::of(format!("{agreed:?} {read:?} {offers:?} {bundles:?}").as_bytes());
         let config = Config::cluster(workers, *process, addresses.clone())?.agreeing_on(agreement);
         let config = config.spilling(spill);
         Ok(match notice {
